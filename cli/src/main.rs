@@ -1,0 +1,2 @@
+//! The `multifora` command.
+fn main() {}

@@ -1,0 +1,199 @@
+//! Writing BSON: one growing buffer, nesting by patching lengths, nothing copied twice.
+
+use crate::raw::{RawDoc, RawValue};
+use crate::types::ElementType;
+
+/// Appends fields to one BSON document in a byte buffer.
+///
+/// `start_doc` / `start_array` open a nested value and `end` closes the innermost one; `finish`
+/// closes everything that is open.
+#[derive(Debug, Clone)]
+pub struct DocBuilder {
+    buf: Vec<u8>,
+    /// Where the length prefixes of the open documents stand; arrays also count their elements.
+    open: Vec<(usize, Option<u32>)>,
+}
+
+impl Default for DocBuilder {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl DocBuilder {
+    /// An empty document.
+    pub fn new() -> Self {
+        Self::with_buffer(Vec::with_capacity(128))
+    }
+
+    /// Writes the document at the end of `buf` (what is there stays).
+    pub fn with_buffer(mut buf: Vec<u8>) -> Self {
+        let start = buf.len();
+        buf.extend_from_slice(&[0; 4]);
+        DocBuilder { buf, open: vec![(start, None)] }
+    }
+
+    /// Bytes written so far.
+    pub fn len_bytes(&self) -> usize {
+        self.buf.len()
+    }
+
+    fn header(&mut self, ty: ElementType, name: &[u8]) {
+        self.buf.push(ty as u8);
+        self.buf.extend_from_slice(name);
+        self.buf.push(0);
+    }
+
+    /// Appends a field with any value. `name` must not contain NUL.
+    pub fn append(&mut self, name: &str, value: RawValue<'_>) -> &mut Self {
+        self.append_bytes_name(name.as_bytes(), value)
+    }
+
+    /// Like [`append`](Self::append), for names that are already bytes.
+    pub fn append_bytes_name(&mut self, name: &[u8], value: RawValue<'_>) -> &mut Self {
+        self.header(value.ty, name);
+        self.buf.extend_from_slice(value.bytes);
+        self
+    }
+
+    /// Appends the next element of the innermost open array.
+    pub fn push(&mut self, value: RawValue<'_>) -> &mut Self {
+        let index = self.next_index();
+        self.append(&index, value)
+    }
+
+    fn next_index(&mut self) -> String {
+        let Some((_, Some(count))) = self.open.last_mut() else { return String::from("0") };
+        *count += 1;
+        (*count - 1).to_string()
+    }
+
+    /// Appends an int32.
+    pub fn i32(&mut self, name: &str, v: i32) -> &mut Self {
+        self.append(name, RawValue { ty: ElementType::Int32, bytes: &v.to_le_bytes() })
+    }
+
+    /// Appends an int64.
+    pub fn i64(&mut self, name: &str, v: i64) -> &mut Self {
+        self.append(name, RawValue { ty: ElementType::Int64, bytes: &v.to_le_bytes() })
+    }
+
+    /// Appends an int32 where the value fits, else an int64 (counters in replies).
+    pub fn count(&mut self, name: &str, v: u64) -> &mut Self {
+        match i32::try_from(v) {
+            Ok(small) => self.i32(name, small),
+            Err(_) => self.i64(name, i64::try_from(v).unwrap_or(i64::MAX)),
+        }
+    }
+
+    /// Appends a double.
+    pub fn f64(&mut self, name: &str, v: f64) -> &mut Self {
+        self.append(name, RawValue { ty: ElementType::Double, bytes: &v.to_le_bytes() })
+    }
+
+    /// Appends a bool.
+    pub fn bool(&mut self, name: &str, v: bool) -> &mut Self {
+        self.append(name, RawValue { ty: ElementType::Bool, bytes: &[u8::from(v)] })
+    }
+
+    /// Appends a string.
+    pub fn str(&mut self, name: &str, v: &str) -> &mut Self {
+        self.header(ElementType::String, name.as_bytes());
+        let len = i32::try_from(v.len() + 1).unwrap_or(i32::MAX);
+        self.buf.extend_from_slice(&len.to_le_bytes());
+        self.buf.extend_from_slice(v.as_bytes());
+        self.buf.push(0);
+        self
+    }
+
+    /// Appends a date (milliseconds since 1970).
+    pub fn date_ms(&mut self, name: &str, v: i64) -> &mut Self {
+        self.append(name, RawValue { ty: ElementType::Date, bytes: &v.to_le_bytes() })
+    }
+
+    /// Appends a timestamp (seconds in the high half).
+    pub fn timestamp(&mut self, name: &str, v: u64) -> &mut Self {
+        self.append(name, RawValue { ty: ElementType::Timestamp, bytes: &v.to_le_bytes() })
+    }
+
+    /// Appends an ObjectId.
+    pub fn object_id(&mut self, name: &str, v: &[u8; 12]) -> &mut Self {
+        self.append(name, RawValue { ty: ElementType::ObjectId, bytes: v })
+    }
+
+    /// Appends binary data.
+    pub fn binary(&mut self, name: &str, subtype: u8, v: &[u8]) -> &mut Self {
+        self.header(ElementType::Binary, name.as_bytes());
+        let len = i32::try_from(v.len()).unwrap_or(i32::MAX);
+        self.buf.extend_from_slice(&len.to_le_bytes());
+        self.buf.push(subtype);
+        self.buf.extend_from_slice(v);
+        self
+    }
+
+    /// Appends null.
+    pub fn null(&mut self, name: &str) -> &mut Self {
+        self.append(name, RawValue::NULL)
+    }
+
+    /// Appends a document.
+    pub fn doc(&mut self, name: &str, v: RawDoc<'_>) -> &mut Self {
+        self.append(name, v.as_value())
+    }
+
+    /// Appends all fields of `doc` to the innermost open document.
+    pub fn extend(&mut self, doc: RawDoc<'_>) -> &mut Self {
+        let bytes = doc.as_bytes();
+        self.buf.extend_from_slice(bytes.get(4..bytes.len().saturating_sub(1)).unwrap_or_default());
+        self
+    }
+
+    /// Opens a nested document.
+    pub fn start_doc(&mut self, name: &str) -> &mut Self {
+        self.start(ElementType::Document, name, None)
+    }
+
+    /// Opens a nested array; fill it with `push`, `push_start_doc`, `push_start_array`.
+    pub fn start_array(&mut self, name: &str) -> &mut Self {
+        self.start(ElementType::Array, name, Some(0))
+    }
+
+    /// Opens a document as the next element of the innermost array.
+    pub fn push_start_doc(&mut self) -> &mut Self {
+        let index = self.next_index();
+        self.start(ElementType::Document, &index, None)
+    }
+
+    /// Opens an array as the next element of the innermost array.
+    pub fn push_start_array(&mut self) -> &mut Self {
+        let index = self.next_index();
+        self.start(ElementType::Array, &index, Some(0))
+    }
+
+    fn start(&mut self, ty: ElementType, name: &str, count: Option<u32>) -> &mut Self {
+        self.header(ty, name.as_bytes());
+        self.open.push((self.buf.len(), count));
+        self.buf.extend_from_slice(&[0; 4]);
+        self
+    }
+
+    /// Closes the innermost open document or array.
+    pub fn end(&mut self) -> &mut Self {
+        if let Some((start, _)) = self.open.pop() {
+            self.buf.push(0);
+            let len = i32::try_from(self.buf.len() - start).unwrap_or(i32::MAX);
+            if let Some(slot) = self.buf.get_mut(start..start + 4) {
+                slot.copy_from_slice(&len.to_le_bytes());
+            }
+        }
+        self
+    }
+
+    /// Closes everything and gives the buffer back.
+    pub fn finish(mut self) -> Vec<u8> {
+        while !self.open.is_empty() {
+            self.end();
+        }
+        self.buf
+    }
+}

@@ -1,0 +1,35 @@
+//! What a document is: raw BSON walking and validation, values, comparison order, ordered keys,
+//! numbers and decimals, regular expressions.
+//!
+//! Everything that gives a BSON value meaning lives here exactly once and is called by filter,
+//! expression, update, sort, index and accumulator alike.
+//!
+//! Module order (each may use those before it): `error` · `types` · `raw` · `builder` · `value` ·
+//! `validate` · `decimal` · `number` · `compare` · `key` · `regex` · `view` · `path` · `extjson`.
+#![forbid(unsafe_code)]
+
+pub mod builder;
+pub mod error;
+pub mod raw;
+pub mod types;
+pub mod value;
+pub mod view;
+
+pub use builder::DocBuilder;
+pub use error::{Error, ErrorCode, Result};
+pub use raw::{Element, RawDoc, RawValue};
+pub use types::ElementType;
+pub use value::{OwnedValue, Val};
+pub use view::DocumentView;
+
+/// Limits that MongoDB sets and clients rely on.
+pub mod limits {
+    /// Largest document a client may store (16 MiB).
+    pub const MAX_DOCUMENT_BYTES: usize = 16 * 1024 * 1024;
+    /// Largest document handled inside (commands, replies): the stored size plus 16 KiB of envelope.
+    pub const MAX_INTERNAL_DOCUMENT_BYTES: usize = MAX_DOCUMENT_BYTES + 16 * 1024;
+    /// Deepest nesting of a stored document.
+    pub const MAX_NESTING_DEPTH: usize = 100;
+    /// Deepest nesting accepted inside a command (MongoDB's BSON depth limit).
+    pub const MAX_COMMAND_DEPTH: usize = 180;
+}
