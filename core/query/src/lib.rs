@@ -1,1 +1,22 @@
-//! Placeholder.
+//! What a query means: filters, expressions, accumulators, pipeline stages, updates, projections
+//! and sorts, decided on document bytes.
+//!
+//! Pure computation over [`multifora_model::DocumentView`]: no files, no indexes, no clock. What a
+//! loop needs from outside (interruption, time, randomness) comes through [`Resources`].
+//!
+//! Module order (each may use those before it): `resources` · `context` · `expression` · `filter` ·
+//! `sort` · `projection` · `update` · `accumulator` · `stage`.
+#![forbid(unsafe_code)]
+
+pub mod accumulator;
+pub mod context;
+pub mod expression;
+pub mod filter;
+pub mod projection;
+pub mod resources;
+pub mod sort;
+pub mod stage;
+pub mod update;
+
+pub use context::CompileContext;
+pub use resources::{NoResources, Resources};
