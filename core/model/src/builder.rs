@@ -2,6 +2,7 @@
 
 use crate::raw::{RawDoc, RawValue};
 use crate::types::ElementType;
+use smallvec::SmallVec;
 
 /// Appends fields to one BSON document in a byte buffer.
 ///
@@ -33,6 +34,16 @@ impl DocBuilder {
         DocBuilder { buf, open: vec![(start, None)] }
     }
 
+    /// An empty array: fill it with `push`, `push_start_doc`, `push_start_array`; `finish` gives the
+    /// payload of a value of type `Array`.
+    pub fn new_array() -> Self {
+        let mut builder = Self::new();
+        if let Some(outermost) = builder.open.last_mut() {
+            outermost.1 = Some(0);
+        }
+        builder
+    }
+
     /// Bytes written so far.
     pub fn len_bytes(&self) -> usize {
         self.buf.len()
@@ -59,13 +70,25 @@ impl DocBuilder {
     /// Appends the next element of the innermost open array.
     pub fn push(&mut self, value: RawValue<'_>) -> &mut Self {
         let index = self.next_index();
-        self.append(&index, value)
+        self.append_bytes_name(&index, value)
     }
 
-    fn next_index(&mut self) -> String {
-        let Some((_, Some(count))) = self.open.last_mut() else { return String::from("0") };
-        *count += 1;
-        (*count - 1).to_string()
+    /// The name of the next element of the innermost open array, as digits.
+    fn next_index(&mut self) -> SmallVec<[u8; 16]> {
+        let mut rest = 0;
+        if let Some((_, Some(count))) = self.open.last_mut() {
+            rest = *count;
+            *count += 1;
+        }
+        let mut digits = SmallVec::new();
+        loop {
+            digits.push(b'0' + u8::try_from(rest % 10).unwrap_or_default());
+            rest /= 10;
+            if rest == 0 {
+                digits.reverse();
+                return digits;
+            }
+        }
     }
 
     /// Appends an int32.
@@ -150,12 +173,12 @@ impl DocBuilder {
 
     /// Opens a nested document.
     pub fn start_doc(&mut self, name: &str) -> &mut Self {
-        self.start(ElementType::Document, name, None)
+        self.start(ElementType::Document, name.as_bytes(), None)
     }
 
     /// Opens a nested array; fill it with `push`, `push_start_doc`, `push_start_array`.
     pub fn start_array(&mut self, name: &str) -> &mut Self {
-        self.start(ElementType::Array, name, Some(0))
+        self.start(ElementType::Array, name.as_bytes(), Some(0))
     }
 
     /// Opens a document as the next element of the innermost array.
@@ -170,8 +193,8 @@ impl DocBuilder {
         self.start(ElementType::Array, &index, Some(0))
     }
 
-    fn start(&mut self, ty: ElementType, name: &str, count: Option<u32>) -> &mut Self {
-        self.header(ty, name.as_bytes());
+    fn start(&mut self, ty: ElementType, name: &[u8], count: Option<u32>) -> &mut Self {
+        self.header(ty, name);
         self.open.push((self.buf.len(), count));
         self.buf.extend_from_slice(&[0; 4]);
         self

@@ -10,6 +10,7 @@
 
 pub mod builder;
 pub mod error;
+pub mod path;
 pub mod raw;
 pub mod types;
 pub mod value;
