@@ -5,19 +5,31 @@
 //! expression, update, sort, index and accumulator alike.
 //!
 //! Module order (each may use those before it): `error` · `types` · `raw` · `builder` · `value` ·
-//! `validate` · `decimal` · `number` · `compare` · `key` · `regex` · `view` · `path` · `extjson`.
+//! `validate` · `object_id` · `decimal` · `decimal_arithmetic` · `number` · `compare` · `key` · `regex` · `view` ·
+//! `path` · `extjson`.
 #![forbid(unsafe_code)]
 
 pub mod builder;
+pub mod compare;
+pub mod decimal;
+mod decimal_arithmetic;
 pub mod error;
+pub mod key;
+pub mod number;
 pub mod path;
 pub mod raw;
 pub mod types;
+pub mod validate;
 pub mod value;
 pub mod view;
 
 pub use builder::DocBuilder;
+pub use compare::{canonical_class, compare, compare_docs};
+pub use decimal::Decimal128;
+pub use decimal_arithmetic::DecimalRounding;
 pub use error::{Error, ErrorCode, Result};
+pub use key::{KeyDirection, ValueKey, canonical_hash};
+pub use number::Number;
 pub use raw::{Element, RawDoc, RawValue};
 pub use types::ElementType;
 pub use value::{OwnedValue, Val};

@@ -150,6 +150,25 @@ pub(crate) fn value_len(ty: ElementType, bytes: &[u8]) -> Option<usize> {
     })
 }
 
+/// Where the first zero byte is. Names are short, so eight bytes at a time beat a call into `memchr`.
+#[inline]
+pub(crate) fn find_zero(bytes: &[u8]) -> Option<usize> {
+    const LOW: u64 = 0x0101_0101_0101_0101;
+    const HIGH: u64 = 0x8080_8080_8080_8080;
+    let mut at = 0;
+    let mut rest = bytes;
+    while let Some((chunk, tail)) = rest.split_first_chunk() {
+        let word = u64::from_le_bytes(*chunk);
+        let zeros = word.wrapping_sub(LOW) & !word & HIGH;
+        if zeros != 0 {
+            return Some(at + zeros.trailing_zeros() as usize / 8);
+        }
+        at += 8;
+        rest = tail;
+    }
+    rest.iter().position(|b| *b == 0).map(|i| at + i)
+}
+
 /// A little-endian i32 at `at`.
 pub fn read_i32(bytes: &[u8], at: usize) -> Option<i32> {
     Some(i32::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
