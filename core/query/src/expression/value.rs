@@ -1,0 +1,68 @@
+//! Small things that operators share: truth, null, whole numbers, results.
+
+use super::Evaluated;
+use multifora_model::{DocBuilder, ElementType as T, Number, OwnedValue, RawValue, Val};
+
+/// BSON's truth: everything but false, null, undefined and the zeros. (NaN is true.)
+pub(crate) fn is_truthy(value: RawValue<'_>) -> bool {
+    match value.ty {
+        T::Bool => value.as_bool() == Some(true),
+        T::Null | T::Undefined => false,
+        _ => Number::from_value(value).is_none_or(|n| !n.is_zero()),
+    }
+}
+
+/// Missing, null or undefined.
+pub(super) fn is_nullish(value: Option<&Val<'_>>) -> bool {
+    value.is_none_or(|v| v.as_ref().is_nullish())
+}
+
+/// The value, unless it is missing, null or undefined.
+pub(super) fn present(value: Option<Val<'_>>) -> Option<Val<'_>> {
+    value.filter(|v| !v.as_ref().is_nullish())
+}
+
+/// The type's name for messages; a missing value is called `missing`.
+pub(super) fn type_name(value: Option<&Val<'_>>) -> &'static str {
+    value.map_or("missing", |v| v.as_ref().ty.name())
+}
+
+/// A computed result.
+pub(super) fn give<'e>(value: impl Into<OwnedValue>) -> Evaluated<'e> {
+    Ok(Some(Val::Owned(value.into())))
+}
+
+/// Null as a result.
+pub(super) fn null<'e>() -> Evaluated<'e> {
+    Ok(Some(Val::Borrowed(RawValue::NULL)))
+}
+
+/// A number as a result.
+pub(super) fn number<'e>(number: Number) -> Evaluated<'e> {
+    give(number.to_owned_value())
+}
+
+/// A count or position as a result: an int where it fits.
+pub(super) fn count<'e>(n: usize) -> Evaluated<'e> {
+    number(Number::int_or_long(i64::try_from(n).unwrap_or(i64::MAX)))
+}
+
+/// A string as a result.
+pub(super) fn string<'e>(text: &str) -> Evaluated<'e> {
+    give(OwnedValue::string(text))
+}
+
+/// A finished array as a result.
+pub(super) fn array<'e>(items: DocBuilder) -> Evaluated<'e> {
+    give(OwnedValue::from_vec(T::Array, items.finish()))
+}
+
+/// A finished document as a result.
+pub(super) fn document<'e>(fields: DocBuilder) -> Evaluated<'e> {
+    give(OwnedValue::document(fields.finish()))
+}
+
+/// The elements of an array.
+pub(super) fn elements<'v>(array: &'v Val<'_>) -> impl Iterator<Item = RawValue<'v>> {
+    array.as_ref().as_array().into_iter().flatten().map(|e| e.value)
+}
