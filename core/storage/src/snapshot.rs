@@ -1,0 +1,45 @@
+//! Snapshots: the state after some commit, for as long as somebody wants it.
+
+use crate::error::{Error, Result};
+use crate::ids::{Sequence, TableId};
+use crate::range::{Direction, KeyRange};
+use crate::read::Read;
+use crate::record::Record;
+use crate::scan::Scan;
+use crate::state::{State, Table};
+use std::sync::Arc;
+
+/// All tables as they were after one commit. Cheap to take, to clone and to keep; never waits for writers.
+#[derive(Clone)]
+pub struct Snapshot {
+    pub(crate) state: Arc<State>,
+}
+
+impl Snapshot {
+    /// The newest commit that it sees.
+    pub fn sequence(&self) -> Sequence {
+        Sequence::from_u64(self.state.sequence)
+    }
+
+    pub(crate) fn table(&self, table: TableId) -> Result<&Arc<Table>> {
+        self.state.tables.get(table.get()).ok_or(Error::NoTable { table: table.get() })
+    }
+}
+
+impl Read for Snapshot {
+    fn get(&self, table: TableId, key: &[u8]) -> Result<Option<Record>> {
+        Ok(self.table(table)?.tree.get(key).map(|item| item.record()))
+    }
+
+    fn scan(&self, table: TableId, range: KeyRange, direction: Direction) -> Result<Scan> {
+        Ok(Scan::new(&self.table(table)?.tree, range, direction))
+    }
+
+    fn count(&self, table: TableId) -> Result<u64> {
+        Ok(self.table(table)?.tree.count())
+    }
+
+    fn count_range(&self, table: TableId, range: &KeyRange) -> Result<u64> {
+        Ok(self.table(table)?.tree.count_range(range))
+    }
+}

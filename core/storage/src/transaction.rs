@@ -1,0 +1,251 @@
+//! Transactions: a snapshot, the writes on top of it, and a commit that either happens whole or says Conflict.
+//!
+//! Transactions are optimistic: they take no locks while they run. The first committer of a key wins; whoever
+//! wrote or guarded a version that is no longer the newest gets [`Error::Conflict`] and starts again. Keys that
+//! lose again and again are served by [`Store::begin_exclusive`](crate::Store::begin_exclusive).
+
+use crate::commit::{Committed, ExclusiveTicket};
+use crate::error::{Error, Result};
+use crate::ids::{EntryKind, RowId, Sequence, TableId};
+use crate::limits::MAX_TRANSACTION_BYTES;
+use crate::range::{Direction, KeyRange};
+use crate::read::Read;
+use crate::record::{NewRecord, Record};
+use crate::scan::Scan;
+use crate::snapshot::Snapshot;
+use crate::state::Table;
+use crate::store::Store;
+use crate::write_set::{TableWrites, row_hole};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// A key whose version at the commit must be the one of the snapshot.
+pub(crate) struct Guard {
+    pub(crate) table: u64,
+    pub(crate) key: Box<[u8]>,
+    pub(crate) version: u64,
+}
+
+/// Reads one snapshot and its own writes; nobody else sees the writes before [`commit`](Transaction::commit).
+/// Dropping it forgets them.
+pub struct Transaction {
+    store: Store,
+    pub(crate) base: Snapshot,
+    pub(crate) tables: BTreeMap<u64, TableWrites>,
+    /// Tables that existed in the snapshot and are to go.
+    pub(crate) dropped: Vec<u64>,
+    /// The table of every append, by ordinal.
+    pub(crate) appends: Vec<u64>,
+    pub(crate) guards: Vec<Guard>,
+    pub(crate) ticket: Option<ExclusiveTicket>,
+    log_bytes: u64,
+    scratch: Vec<u8>,
+}
+
+impl Transaction {
+    pub(crate) fn new(store: Store, base: Snapshot, ticket: Option<ExclusiveTicket>) -> Transaction {
+        Transaction {
+            store,
+            base,
+            tables: BTreeMap::new(),
+            dropped: Vec::new(),
+            appends: Vec::new(),
+            guards: Vec::new(),
+            ticket,
+            log_bytes: 0,
+            scratch: Vec::new(),
+        }
+    }
+
+    /// The commit whose state it reads.
+    pub fn snapshot_sequence(&self) -> Sequence {
+        self.base.sequence()
+    }
+
+    /// The snapshot under its writes.
+    pub fn snapshot(&self) -> &Snapshot {
+        &self.base
+    }
+
+    /// Whether it has nothing to commit.
+    pub fn is_empty(&self) -> bool {
+        self.dropped.is_empty()
+            && self.appends.is_empty()
+            && self.tables.values().all(|t| t.writes.is_empty() && !t.created)
+    }
+
+    /// Bytes it is going to write to the log, roughly; for cutting large work into chunks.
+    pub fn pending_bytes(&self) -> u64 {
+        self.log_bytes
+    }
+
+    fn writes(&mut self, table: TableId) -> Result<(&mut TableWrites, &mut Vec<u8>)> {
+        let id = table.get();
+        if self.dropped.contains(&id) {
+            return Err(Error::NoTable { table: id });
+        }
+        if !self.tables.contains_key(&id) {
+            let base = Arc::clone(self.base.table(table)?);
+            self.tables.insert(id, TableWrites::new(base, false));
+        }
+        match self.tables.get_mut(&id) {
+            Some(writes) => Ok((writes, &mut self.scratch)),
+            None => Err(Error::NoTable { table: id }),
+        }
+    }
+
+    fn account(&mut self, bytes: u64) -> Result<()> {
+        self.log_bytes += bytes;
+        if self.log_bytes > MAX_TRANSACTION_BYTES {
+            let what = "a transaction";
+            return Err(Error::TooLarge { what, bytes: self.log_bytes, limit_bytes: MAX_TRANSACTION_BYTES });
+        }
+        Ok(())
+    }
+
+    /// Writes a record under `key`, in place of what is there.
+    pub fn put<'r>(&mut self, table: TableId, key: &[u8], record: impl Into<NewRecord<'r>>) -> Result<()> {
+        let (writes, scratch) = self.writes(table)?;
+        let bytes = writes.put(key, record.into(), None, scratch)?;
+        self.account(bytes)
+    }
+
+    /// Deletes the record under `key`; says whether there was one.
+    pub fn delete(&mut self, table: TableId, key: &[u8]) -> Result<bool> {
+        let found = self.writes(table)?.0.delete(key);
+        self.account(key.len() as u64 + 16)?;
+        Ok(found)
+    }
+
+    /// Writes a record under the table's next row number. The number given here is provisional: it works as a key
+    /// and in [`put_entry`](Transaction::put_entry) of this transaction, and the commit replaces it by the final
+    /// one, in commit order (see [`Committed::rows`]).
+    pub fn append<'r>(&mut self, table: TableId, record: impl Into<NewRecord<'r>>) -> Result<RowId> {
+        let row = RowId::provisional(self.appends.len() as u64);
+        let (writes, scratch) = self.writes(table)?;
+        let bytes = writes.put(&row.to_key(), record.into(), row_hole(row, 0), scratch)?;
+        self.appends.push(table.get());
+        self.account(bytes)?;
+        Ok(row)
+    }
+
+    /// Writes an index entry for `row`. A unique entry whose key belongs to another row is
+    /// [`Error::DuplicateKey`].
+    pub fn put_entry(&mut self, table: TableId, key: &[u8], row: RowId, kind: EntryKind) -> Result<()> {
+        if row.ordinal().is_some_and(|ordinal| ordinal >= self.appends.len() as u64) {
+            return Err(Error::Misuse { what: "a provisional row number is used outside its transaction" });
+        }
+        let (writes, scratch) = self.writes(table)?;
+        let bytes = match kind {
+            EntryKind::Plain => {
+                let stored = [key, &row.to_key()].concat();
+                writes.put(
+                    &stored,
+                    NewRecord { head: &[], values: &[] },
+                    row_hole(row, key.len()),
+                    scratch,
+                )?
+            }
+            EntryKind::Unique => {
+                let owner = writes.get(key).and_then(|item| RowId::from_key(item.cell.head()));
+                match owner {
+                    Some(owner) if owner != row => return Err(Error::DuplicateKey { row: owner }),
+                    Some(_) => return Ok(()),
+                    None => {
+                        writes.put(key, NewRecord::from(&row.to_key()), row_hole(row, key.len()), scratch)?
+                    }
+                }
+            }
+        };
+        self.account(bytes)
+    }
+
+    /// Deletes the index entry of `row`; says whether it was there. A unique entry of another row stays.
+    pub fn delete_entry(&mut self, table: TableId, key: &[u8], row: RowId, kind: EntryKind) -> Result<bool> {
+        let (writes, _) = self.writes(table)?;
+        let found = match kind {
+            EntryKind::Plain => writes.delete(&[key, &row.to_key()].concat()),
+            EntryKind::Unique => {
+                let owner = writes.get(key).and_then(|item| RowId::from_key(item.cell.head()));
+                owner == Some(row) && writes.delete(key)
+            }
+        };
+        self.account(key.len() as u64 + 24)?;
+        Ok(found)
+    }
+
+    /// Creates a table. Its number is final, and never used again even when this transaction does not commit.
+    pub fn create_table(&mut self) -> Result<TableId> {
+        let table = self.store.next_table_number()?;
+        self.tables.insert(table, TableWrites::new(Arc::new(Table::new()), true));
+        self.account(16)?;
+        Ok(TableId::from_u64(table))
+    }
+
+    /// Drops a table and everything in it. Reads nothing of it.
+    pub fn drop_table(&mut self, table: TableId) -> Result<()> {
+        if table == TableId::CATALOG {
+            return Err(Error::Misuse { what: "the catalogue table cannot be dropped" });
+        }
+        let (writes, _) = self.writes(table)?;
+        let created = writes.created;
+        self.tables.remove(&table.get());
+        if !created {
+            self.dropped.push(table.get());
+        }
+        self.account(16)
+    }
+
+    /// Makes the commit fail with [`Error::Conflict`] when this key changed since the snapshot.
+    pub fn guard(&mut self, table: TableId, key: &[u8]) -> Result<()> {
+        let version = match self.base.table(table) {
+            Ok(table) => table.tree.get(key).map_or(0, |item| item.version),
+            // A table of this transaction's own: nobody else can change it.
+            Err(_) if self.tables.contains_key(&table.get()) => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        self.guards.push(Guard { table: table.get(), key: key.into(), version });
+        Ok(())
+    }
+
+    /// Makes the writes visible to everybody, all at once. They are durable when
+    /// [`Store::wait_durable`](crate::Store::wait_durable) returns for the sequence that this gives.
+    pub fn commit(self) -> Result<Committed> {
+        let store = self.store.clone();
+        store.commit(self)
+    }
+}
+
+impl Read for Transaction {
+    fn get(&self, table: TableId, key: &[u8]) -> Result<Option<Record>> {
+        match self.tables.get(&table.get()) {
+            Some(writes) => Ok(writes.get(key).map(|item| item.record())),
+            None if self.dropped.contains(&table.get()) => Err(Error::NoTable { table: table.get() }),
+            None => self.base.get(table, key),
+        }
+    }
+
+    fn scan(&self, table: TableId, range: KeyRange, direction: Direction) -> Result<Scan> {
+        match self.tables.get(&table.get()) {
+            Some(writes) => Ok(Scan::new(writes.tree(), range, direction)),
+            None if self.dropped.contains(&table.get()) => Err(Error::NoTable { table: table.get() }),
+            None => self.base.scan(table, range, direction),
+        }
+    }
+
+    fn count(&self, table: TableId) -> Result<u64> {
+        match self.tables.get(&table.get()) {
+            Some(writes) => Ok(writes.tree().count()),
+            None if self.dropped.contains(&table.get()) => Err(Error::NoTable { table: table.get() }),
+            None => self.base.count(table),
+        }
+    }
+
+    fn count_range(&self, table: TableId, range: &KeyRange) -> Result<u64> {
+        match self.tables.get(&table.get()) {
+            Some(writes) => Ok(writes.tree().count_range(range)),
+            None if self.dropped.contains(&table.get()) => Err(Error::NoTable { table: table.get() }),
+            None => self.base.count_range(table, range),
+        }
+    }
+}

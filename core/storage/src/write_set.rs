@@ -1,0 +1,208 @@
+//! What a transaction is going to write, table by table, before anybody else sees it.
+
+use crate::error::{Error, Result};
+use crate::ids::RowId;
+use crate::limits::{MAX_KEY_BYTES, MAX_VALUE_BYTES, MAX_VALUES};
+use crate::record::{Cell, NewRecord, NewValue, StoredValue, Values};
+use crate::state::Table;
+use crate::tree::{Item, Tree};
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
+
+/// The version under which a transaction sees its own writes.
+pub(crate) const UNCOMMITTED: u64 = u64::MAX;
+
+/// A row number inside a key or head that only the commit makes final.
+#[derive(Clone, Copy)]
+pub(crate) struct RowHole {
+    /// Which append of the transaction gives the number.
+    pub(crate) ordinal: u64,
+    /// Where its 8 bytes are, counted from the key's first byte on through the head.
+    pub(crate) at: usize,
+}
+
+/// What is to become of one key.
+pub(crate) struct Write {
+    /// Version of the record in the transaction's snapshot, 0 when there was none: what the commit must find.
+    pub(crate) base: u64,
+    /// The new record; `None` deletes.
+    pub(crate) put: Option<Put>,
+}
+
+/// A record to be written.
+#[derive(Clone)]
+pub(crate) struct Put {
+    pub(crate) cell: Cell,
+    pub(crate) values: Values,
+    /// For every value, its number in the base record when it is kept; `None` when it is new.
+    pub(crate) kept: Vec<Option<u32>>,
+    pub(crate) row: Option<RowHole>,
+}
+
+impl Put {
+    pub(crate) fn item(&self, version: u64) -> Item {
+        Item::new(self.cell.clone(), self.values.clone(), version)
+    }
+
+    /// Bytes that have to go to the log for it.
+    pub(crate) fn log_bytes(&self) -> u64 {
+        let values = self.values.iter().flat_map(|values| values.iter()).zip(&self.kept);
+        let fresh: usize =
+            values.filter(|(_, kept)| kept.is_none()).map(|(value, _)| value.bytes.len()).sum();
+        (self.cell.len_bytes() + fresh + 12 * self.kept.len()) as u64
+    }
+}
+
+/// The writes of a transaction in one table.
+pub(crate) struct TableWrites {
+    /// The table in the transaction's snapshot; an empty one when the transaction created it.
+    base: Arc<Table>,
+    pub(crate) created: bool,
+    pub(crate) writes: BTreeMap<Box<[u8]>, Write>,
+    /// Snapshot and writes as one tree: made when a scan or a count first needs it, kept up to date from then on.
+    overlay: OnceLock<Tree>,
+}
+
+impl TableWrites {
+    pub(crate) fn new(base: Arc<Table>, created: bool) -> TableWrites {
+        TableWrites { base, created, writes: BTreeMap::new(), overlay: OnceLock::new() }
+    }
+
+    /// The record under `key` as the transaction sees it.
+    pub(crate) fn get(&self, key: &[u8]) -> Option<Item> {
+        match self.writes.get(key) {
+            Some(write) => write.put.as_ref().map(|put| put.item(UNCOMMITTED)),
+            None => self.base.tree.get(key).cloned(),
+        }
+    }
+
+    pub(crate) fn tree(&self) -> &Tree {
+        if self.writes.is_empty() {
+            return &self.base.tree;
+        }
+        self.overlay.get_or_init(|| {
+            let mut tree = self.base.tree.clone();
+            for (key, write) in &self.writes {
+                match &write.put {
+                    Some(put) => drop(tree.insert(put.item(UNCOMMITTED))),
+                    None => drop(tree.remove(key)),
+                }
+            }
+            tree
+        })
+    }
+
+    /// Records a put. Returns the bytes it adds to the log.
+    pub(crate) fn put(
+        &mut self,
+        key: &[u8],
+        record: NewRecord<'_>,
+        row: Option<RowHole>,
+        scratch: &mut Vec<u8>,
+    ) -> Result<u64> {
+        check_sizes(key, &record)?;
+        let (values, kept) = self.resolve_values(key, record.values)?;
+        let put = Put { cell: Cell::new(key, record.head, scratch), values, kept, row };
+        let bytes = put.log_bytes();
+        if let Some(tree) = self.overlay.get_mut() {
+            tree.insert(put.item(UNCOMMITTED));
+        }
+        match self.writes.get_mut(key) {
+            Some(write) => {
+                // A row that this transaction appended keeps its hole when it is written again.
+                let hole = write
+                    .put
+                    .as_ref()
+                    .and_then(|old| old.row)
+                    .filter(|hole| row.is_none() && hole.at + 8 <= key.len());
+                write.put = Some(Put { row: row.or(hole), ..put });
+            }
+            None => {
+                let base = self.base.tree.get(key).map_or(0, |item| item.version);
+                self.writes.insert(key.into(), Write { base, put: Some(put) });
+            }
+        }
+        Ok(bytes)
+    }
+
+    /// Records a delete. Returns whether there was anything to delete.
+    pub(crate) fn delete(&mut self, key: &[u8]) -> bool {
+        let found = match self.writes.get_mut(key) {
+            Some(write) if write.base == 0 => {
+                let found = write.put.is_some();
+                self.writes.remove(key);
+                found
+            }
+            Some(write) => write.put.take().is_some(),
+            None => match self.base.tree.get(key) {
+                Some(item) => {
+                    self.writes.insert(key.into(), Write { base: item.version, put: None });
+                    true
+                }
+                None => false,
+            },
+        };
+        if found && let Some(tree) = self.overlay.get_mut() {
+            tree.remove(key);
+        }
+        found
+    }
+
+    /// Turns values and keeps into values, with each kept one's number in the base record.
+    fn resolve_values(&self, key: &[u8], values: &[NewValue<'_>]) -> Result<(Values, Vec<Option<u32>>)> {
+        if values.is_empty() {
+            return Ok((None, Vec::new()));
+        }
+        let own = self.writes.get(key);
+        let current = match own {
+            Some(write) => write.put.as_ref().and_then(|put| put.values.clone()),
+            None => self.base.tree.get(key).and_then(|item| item.values.clone()),
+        };
+        let mut resolved = Vec::with_capacity(values.len());
+        let mut kept = Vec::with_capacity(values.len());
+        for value in values {
+            match *value {
+                NewValue::New(bytes) => {
+                    resolved.push(StoredValue::new(bytes));
+                    kept.push(None);
+                }
+                NewValue::Keep(number) => {
+                    let at = number as usize;
+                    let value = current.as_ref().and_then(|values| values.get(at)).cloned();
+                    resolved.push(
+                        value.ok_or(Error::Misuse {
+                            what: "the record to keep a value of does not have it",
+                        })?,
+                    );
+                    // What an earlier write of this transaction brought is not in the base record.
+                    kept.push(match own.and_then(|write| write.put.as_ref()) {
+                        Some(put) => put.kept.get(at).copied().flatten(),
+                        None => Some(number),
+                    });
+                }
+            }
+        }
+        Ok((Some(Arc::new(resolved)), kept))
+    }
+}
+
+fn check_sizes(key: &[u8], record: &NewRecord<'_>) -> Result<()> {
+    let check = |what, len: usize, limit: usize| match len <= limit {
+        true => Ok(()),
+        false => Err(Error::TooLarge { what, bytes: len as u64, limit_bytes: limit as u64 }),
+    };
+    check("a key", key.len(), MAX_KEY_BYTES)?;
+    check("a record", record.head.len(), MAX_VALUE_BYTES)?;
+    if record.values.len() > MAX_VALUES {
+        return Err(Error::Misuse { what: "a record has too many values" });
+    }
+    record.values.iter().try_for_each(|value| match value {
+        NewValue::New(bytes) => check("a value", bytes.len(), MAX_VALUE_BYTES),
+        NewValue::Keep(_) => Ok(()),
+    })
+}
+
+/// The hole of a provisional row, `at` bytes behind the key's first.
+pub(crate) fn row_hole(row: RowId, at: usize) -> Option<RowHole> {
+    row.ordinal().map(|ordinal| RowHole { ordinal, at })
+}
