@@ -22,6 +22,10 @@ use crate::raw::{RawDoc, RawValue};
 use crate::types::ElementType as T;
 use smallvec::SmallVec;
 
+mod part;
+
+pub use part::part_len;
+
 /// Direction of one part of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum KeyDirection {
