@@ -1,19 +1,30 @@
 //! Which collections and indexes there are, and how they are kept (table 0 of the file).
+//!
+//! The catalogue is read through the same snapshot as the data it describes, so a reader never sees
+//! an index without its entries. Parsed records are cached by name and record version: an entry
+//! is right for every snapshot that sees that version of the record.
 
-use multifora_storage::TableId;
+mod cache;
+mod change;
+mod namespace;
+mod record;
+mod validator;
+
+pub use cache::CatalogCache;
+pub use change::{add_index, create, drop_collection, remove_index, store};
+pub use namespace::{MAX_DATABASE_NAME_BYTES, MAX_NAMESPACE_BYTES, Namespace, check_database_name};
+pub use record::index_info;
+pub use validator::Validator;
+
+use crate::storage_error::MapStorage;
+use multifora_model::path::FieldPath;
+use multifora_model::{Error, ErrorCode, RawDoc, Result};
+use multifora_query::filter::Filter;
+use multifora_storage::{Direction, KeyRange, Read, Sequence, TableId};
 use std::sync::Arc;
 
-/// `database.collection`.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Namespace {
-    /// Database name.
-    pub db: String,
-    /// Collection name.
-    pub coll: String,
-}
-
 /// One collection, as of one snapshot.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct CollectionInfo {
     /// Its name.
     pub ns: Namespace,
@@ -21,6 +32,8 @@ pub struct CollectionInfo {
     pub uuid: [u8; 16],
     /// The options it was created with, as a BSON document (what listCollections shows).
     pub options: Vec<u8>,
+    /// The rule that its documents must keep.
+    pub validator: Option<Arc<Validator>>,
     /// Row number → document.
     pub records: TableId,
     /// All indexes, `_id_` first.
@@ -28,7 +41,7 @@ pub struct CollectionInfo {
 }
 
 /// One index, as of one snapshot.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct IndexInfo {
     /// Its name.
     pub name: String,
@@ -36,14 +49,18 @@ pub struct IndexInfo {
     pub spec: Vec<u8>,
     /// The indexed paths, in order.
     pub fields: Vec<IndexField>,
+    /// The paths of `fields` alone, as key extraction takes them.
+    pub paths: Vec<FieldPath>,
     /// Equal keys are refused.
     pub unique: bool,
     /// Documents without any of the fields have no entry.
     pub sparse: bool,
-    /// The planner does not use it.
+    /// The planner does not use it (hidden by the user, or partial).
     pub hidden: bool,
     /// Seconds after which documents expire by this index's date.
     pub expire_after_secs: Option<i64>,
+    /// Only documents that match have entries.
+    pub partial_filter: Option<Arc<Filter>>,
     /// For each field: some document has an array along this path.
     pub multikey: Vec<bool>,
     /// Encoded keys → rows.
@@ -54,7 +71,96 @@ pub struct IndexInfo {
 #[derive(Clone, Debug)]
 pub struct IndexField {
     /// The dotted path.
-    pub path: multifora_model::path::FieldPath,
+    pub path: FieldPath,
     /// Sorted downwards.
     pub descending: bool,
+}
+
+impl CollectionInfo {
+    /// The index with this name.
+    pub fn index(&self, name: &str) -> Option<&Arc<IndexInfo>> {
+        self.indexes.iter().find(|index| index.name == name)
+    }
+
+    /// The options as a document.
+    pub fn options_doc(&self) -> RawDoc<'_> {
+        RawDoc::framed(&self.options).unwrap_or(RawDoc::EMPTY)
+    }
+}
+
+impl IndexInfo {
+    /// The key pattern.
+    pub fn key_pattern(&self) -> RawDoc<'_> {
+        crate::index::key_of(&self.spec)
+    }
+
+    /// The specification as a document.
+    pub fn spec_doc(&self) -> RawDoc<'_> {
+        RawDoc::framed(&self.spec).unwrap_or(RawDoc::EMPTY)
+    }
+
+    /// Some document has an array along one of the paths.
+    pub fn is_multikey(&self) -> bool {
+        self.multikey.contains(&true)
+    }
+}
+
+/// The collection of this name, as the snapshot or transaction sees it.
+pub fn find(reads: &dyn Read, cache: &CatalogCache, ns: &Namespace) -> Result<Option<Arc<CollectionInfo>>> {
+    let Some(record) = reads.get(TableId::CATALOG, &ns.key()).mapped()? else { return Ok(None) };
+    let version = record.version();
+    if let Some(known) = cache.get(ns, version) {
+        return Ok(Some(known));
+    }
+    let info = Arc::new(record::decode(ns.clone(), record.head())?);
+    // What a transaction has not committed yet has no version that would name it.
+    if version != Sequence::UNCOMMITTED {
+        cache.put(version, Arc::clone(&info));
+    }
+    Ok(Some(info))
+}
+
+/// Like [`find`], with `NamespaceNotFound` when there is none.
+pub fn find_existing(reads: &dyn Read, cache: &CatalogCache, ns: &Namespace) -> Result<Arc<CollectionInfo>> {
+    find(reads, cache, ns)?
+        .ok_or_else(|| Error::new(ErrorCode::NamespaceNotFound, format!("ns does not exist: {ns}")))
+}
+
+/// The names of all databases that have a collection, in order.
+pub fn list_databases(reads: &dyn Read) -> Result<Vec<String>> {
+    let mut names: Vec<String> = Vec::new();
+    // Keys that begin with NUL are no collections (the sessions table stands there).
+    let mut from = vec![1];
+    // One look per database: the next search begins behind all of its collections.
+    loop {
+        let mut scan = reads.scan(TableId::CATALOG, KeyRange::from(&from), Direction::Forward).mapped()?;
+        let Some(entry) = scan.next().mapped()? else { return Ok(names) };
+        let Some(ns) = Namespace::from_key(entry.key) else {
+            return Err(Error::internal("the catalogue holds a key that is no namespace"));
+        };
+        from = ns.db.as_bytes().to_vec();
+        from.push(1);
+        names.push(ns.db);
+    }
+}
+
+/// The collections of one database, in order of their names.
+pub fn list_collections(
+    reads: &dyn Read,
+    cache: &CatalogCache,
+    db: &str,
+) -> Result<Vec<Arc<CollectionInfo>>> {
+    let range = KeyRange::prefix(&namespace::database_prefix(db));
+    let mut scan = reads.scan(TableId::CATALOG, range, Direction::Forward).mapped()?;
+    let mut found = Vec::new();
+    while let Some(entry) = scan.next().mapped()? {
+        let Some(ns) = Namespace::from_key(entry.key) else { continue };
+        let version = entry.version();
+        let info = match cache.get(&ns, version) {
+            Some(known) => known,
+            None => Arc::new(record::decode(ns, entry.head())?),
+        };
+        found.push(info);
+    }
+    Ok(found)
 }

@@ -1,0 +1,79 @@
+//! Changes of the catalogue, each inside the transaction that needs it.
+
+use super::{CollectionInfo, IndexInfo, Namespace, Validator, list_databases, namespace, record};
+use crate::index::ParsedSpec;
+use crate::random;
+use crate::storage_error::MapStorage;
+use multifora_model::{Error, ErrorCode, RawDoc, Result};
+use multifora_storage::{Direction, KeyRange, Read, TableId, Transaction};
+use std::sync::Arc;
+
+/// Creates a collection with its `_id_` index.
+///
+/// # Errors
+/// `InvalidNamespace` for names that cannot be created, `DatabaseDifferCase` beside a database whose name
+/// differs in case only. Two creations at once conflict at commit.
+pub fn create(txn: &mut Transaction, ns: &Namespace, options: RawDoc<'_>) -> Result<CollectionInfo> {
+    ns.check_creatable()?;
+    check_database_case(&*txn, &ns.db)?;
+    let records = txn.create_table().mapped()?;
+    let id_table = txn.create_table().mapped()?;
+    let info = CollectionInfo {
+        ns: ns.clone(),
+        uuid: random::uuid(),
+        options: options.as_bytes().to_vec(),
+        validator: Validator::parse(options)?.map(Arc::new),
+        records,
+        indexes: vec![Arc::new(record::index_info(ParsedSpec::id_index(), id_table)?)],
+    };
+    store(txn, &info)?;
+    Ok(info)
+}
+
+/// Writes the record of a collection.
+pub fn store(txn: &mut Transaction, info: &CollectionInfo) -> Result<()> {
+    let bytes = record::encode(info);
+    txn.put(TableId::CATALOG, &info.ns.key(), &bytes).mapped()
+}
+
+/// Drops a collection with everything in it.
+pub fn drop_collection(txn: &mut Transaction, info: &CollectionInfo) -> Result<()> {
+    for index in &info.indexes {
+        txn.drop_table(index.table).mapped()?;
+    }
+    txn.drop_table(info.records).mapped()?;
+    txn.delete(TableId::CATALOG, &info.ns.key()).mapped()?;
+    Ok(())
+}
+
+/// Gives a collection one more index, whose table holds its entries already.
+pub fn add_index(txn: &mut Transaction, info: &mut CollectionInfo, index: IndexInfo) -> Result<()> {
+    info.indexes.push(Arc::new(index));
+    store(txn, info)
+}
+
+/// Takes an index away.
+pub fn remove_index(txn: &mut Transaction, info: &mut CollectionInfo, name: &str) -> Result<()> {
+    let Some(at) = info.indexes.iter().position(|index| index.name == name) else { return Ok(()) };
+    let removed = info.indexes.remove(at);
+    txn.drop_table(removed.table).mapped()?;
+    store(txn, info)
+}
+
+/// Two databases whose names differ in case only would be one on some systems: MongoDB refuses them everywhere.
+fn check_database_case(reads: &dyn Read, db: &str) -> Result<()> {
+    let range = KeyRange::prefix(&namespace::database_prefix(db));
+    let mut own = reads.scan(TableId::CATALOG, range, Direction::Forward).mapped()?;
+    if own.next().mapped()?.is_some() {
+        return Ok(());
+    }
+    drop(own);
+    let lower = db.to_lowercase();
+    match list_databases(reads)?.iter().find(|known| known.to_lowercase() == lower) {
+        Some(known) => Err(Error::new(
+            ErrorCode::DatabaseDifferCase,
+            format!("db already exists with different case already have: [{known}] trying to create [{db}]"),
+        )),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,113 @@
+//! The catalogue's records: one BSON document per collection.
+//!
+//! `{ uuid, options, records: <table>, indexes: [ { spec, table, multikey: [bool, …] }, … ] }`. The
+//! name is the key. Unknown fields are an error: a newer build's catalogue must not be half understood.
+
+use super::{CollectionInfo, IndexInfo, Namespace, Validator};
+use crate::index::ParsedSpec;
+use multifora_model::path::FieldPath;
+use multifora_model::{DocBuilder, Error, RawDoc, Result};
+use multifora_query::CompileContext;
+use multifora_query::filter::Filter;
+use multifora_storage::TableId;
+use std::sync::Arc;
+
+/// The record of a collection.
+pub fn encode(info: &CollectionInfo) -> Vec<u8> {
+    let mut out = DocBuilder::new();
+    out.binary("uuid", 4, &info.uuid);
+    out.doc("options", RawDoc::framed(&info.options).unwrap_or(RawDoc::EMPTY));
+    out.i64("records", table_number(info.records)).start_array("indexes");
+    for index in &info.indexes {
+        out.push_start_doc().doc("spec", RawDoc::framed(&index.spec).unwrap_or(RawDoc::EMPTY));
+        out.i64("table", table_number(index.table)).start_array("multikey");
+        for flag in &index.multikey {
+            out.push(multifora_model::OwnedValue::from(*flag).as_ref());
+        }
+        out.end().end();
+    }
+    out.finish()
+}
+
+/// The collection that a record describes.
+pub fn decode(ns: Namespace, bytes: &[u8]) -> Result<CollectionInfo> {
+    let damaged = |what: &str| Error::internal(format!("the catalogue record of {ns} is damaged: {what}"));
+    let doc = RawDoc::framed(bytes).ok_or_else(|| damaged("not a document"))?;
+    let mut info = CollectionInfo {
+        ns: ns.clone(),
+        uuid: [0; 16],
+        options: RawDoc::EMPTY.as_bytes().to_vec(),
+        validator: None,
+        records: TableId::CATALOG,
+        indexes: Vec::new(),
+    };
+    for field in doc {
+        let value = field.value;
+        match field.name() {
+            "uuid" => {
+                let bytes = value.as_binary().and_then(|(_, bytes)| bytes.try_into().ok());
+                info.uuid = bytes.ok_or_else(|| damaged("uuid"))?;
+            }
+            "options" => {
+                let options = value.as_doc().ok_or_else(|| damaged("options"))?;
+                info.validator = Validator::parse(options)?.map(Arc::new);
+                info.options = options.as_bytes().to_vec();
+            }
+            "records" => info.records = table(value.as_i64()).ok_or_else(|| damaged("records"))?,
+            "indexes" => {
+                for index in value.as_array().ok_or_else(|| damaged("indexes"))? {
+                    let parts = index.value.as_doc().ok_or_else(|| damaged("index"))?;
+                    info.indexes.push(Arc::new(decode_index(parts)?));
+                }
+            }
+            other => return Err(damaged(&format!("unknown field {other}"))),
+        }
+    }
+    Ok(info)
+}
+
+fn decode_index(parts: RawDoc<'_>) -> Result<IndexInfo> {
+    let damaged = |what| Error::internal(format!("a catalogue record is damaged: index {what}"));
+    let spec = parts.get("spec").and_then(|v| v.as_doc()).ok_or_else(|| damaged("spec"))?;
+    let number = table(parts.get("table").and_then(|v| v.as_i64())).ok_or_else(|| damaged("table"))?;
+    let flags = parts.get("multikey").and_then(|v| v.as_array()).ok_or_else(|| damaged("multikey"))?;
+    let multikey: Vec<bool> = flags.iter().map(|f| f.value.as_bool() == Some(true)).collect();
+    let mut index = index_info(ParsedSpec::parse(spec)?, number)?;
+    if multikey.len() == index.fields.len() {
+        index.multikey = multikey;
+    }
+    Ok(index)
+}
+
+/// The description of an index that has no entries yet.
+pub fn index_info(spec: ParsedSpec, table: TableId) -> Result<IndexInfo> {
+    let partial_filter = match &spec.partial_filter {
+        Some(bytes) => {
+            let doc = RawDoc::framed(bytes).unwrap_or(RawDoc::EMPTY);
+            Some(Arc::new(Filter::compile(doc, &CompileContext::default())?))
+        }
+        None => None,
+    };
+    Ok(IndexInfo {
+        name: spec.name,
+        spec: spec.bson,
+        paths: spec.fields.iter().map(|f| f.path.clone()).collect::<Vec<FieldPath>>(),
+        multikey: vec![false; spec.fields.len()],
+        fields: spec.fields,
+        unique: spec.unique,
+        sparse: spec.sparse,
+        // The planner does not yet prove that a query's filter implies a partial index's.
+        hidden: spec.hidden || partial_filter.is_some(),
+        expire_after_secs: spec.expire_after_secs,
+        partial_filter,
+        table,
+    })
+}
+
+fn table_number(table: TableId) -> i64 {
+    i64::try_from(table.get()).unwrap_or(i64::MAX)
+}
+
+fn table(number: Option<i64>) -> Option<TableId> {
+    Some(TableId::from_u64(number?.try_into().ok()?))
+}
