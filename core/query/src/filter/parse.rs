@@ -39,6 +39,11 @@ impl Parser<'_> {
         Ok(Parser { depth: self.depth + 1, ..self })
     }
 
+    /// Inside an element of an array.
+    pub(super) fn in_element(self) -> Result<Self> {
+        Ok(Parser { in_elem_match: true, ..self.deeper()? })
+    }
+
     /// A query document: fields and top-level operators, all of which must hold.
     pub(super) fn query(self, query: RawDoc<'_>) -> Result<FilterNode> {
         let mut all = Vec::new();

@@ -239,7 +239,7 @@ fn elem_match(parser: Parser<'_>, path: &FieldPath, value: RawValue<'_>) -> Resu
     let Some(conditions) = value.as_doc() else {
         return Err(Error::bad_value("$elemMatch needs an Object"));
     };
-    let inside = Parser { in_elem_match: true, ..parser.deeper()? };
+    let inside = parser.in_element()?;
     // Operators on the element itself, unless the first is one that takes whole conditions.
     let on_value = operators_in(value, true)
         .and_then(|doc| doc.iter().next())
