@@ -1,8 +1,10 @@
 //! What a running command may touch.
 
-use crate::database::{Connection, Database};
+use crate::commands::CommandSpec;
+use crate::database::Database;
+use crate::connection::Connection;
 use crate::interrupt::Interrupt;
-use crate::session::SessionRef;
+use crate::session::{RetryableWrite, SessionRef};
 use multifora_model::RawDoc;
 
 /// Handed to every command: the database, who asks, how long it may take.
@@ -11,6 +13,8 @@ pub struct CommandContext<'a> {
     pub database: &'a Database,
     /// The connection or handle the command came through.
     pub connection: &'a Connection,
+    /// The command's row.
+    pub command: &'static CommandSpec,
     /// The logical session, when the command carries an `lsid`.
     pub session: Option<SessionRef>,
     /// Stops this command.
@@ -19,4 +23,19 @@ pub struct CommandContext<'a> {
     pub let_variables: Option<RawDoc<'a>>,
     /// Wall-clock time at which the command started (`$$NOW`), milliseconds since 1970.
     pub now_ms: i64,
+    pub(crate) retry: Option<RetryableWrite>,
+}
+
+impl CommandContext<'_> {
+    /// The session's record of this write, when the command carries a `txnNumber`: ask it before each
+    /// statement whether that statement is done already, and put each outcome into the
+    /// transaction that does the statement (see [`RetryableWrite`]).
+    pub fn retry_state(&self) -> Option<&RetryableWrite> {
+        self.retry.as_ref()
+    }
+
+    /// The id of the logical session.
+    pub fn session_id(&self) -> Option<[u8; 16]> {
+        self.session.as_ref().map(|s| s.id())
+    }
 }

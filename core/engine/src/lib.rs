@@ -1,26 +1,33 @@
 //! What a database does: catalogue, indexes, planner, executor, sessions, cursors, commands.
 //!
-//! Module order (each may use those before it): `interrupt` · `request` · `catalog` · `index` ·
-//! `session` · `cursor` · `database` (with `Connection`) · `context` · `plan` · `exec` · `write` ·
-//! `commands` (registry and one file each) · `ttl`.
+//! Module order (each may use those before it): `interrupt` · `limits` · `random` · `counters` · `request` ·
+//! `storage_error` · `catalog` · `index` · `session` · `cursor` · `database` · `connection` · `context` · `plan` ·
+//! `exec` · `write` · `commands` (registry and one file each) · `ttl` · `upkeep`.
 #![forbid(unsafe_code)]
 
 pub mod catalog;
 pub mod commands;
+pub mod connection;
 pub mod context;
+pub mod counters;
 pub mod cursor;
 pub mod database;
 pub mod exec;
 pub mod index;
 pub mod interrupt;
+pub mod limits;
 pub mod plan;
+mod random;
 pub mod request;
 pub mod session;
+pub mod storage_error;
 pub mod ttl;
+mod upkeep;
 pub mod write;
 
+pub use connection::{Connection, ConnectionInfo, ReplicaSet};
 pub use context::CommandContext;
-pub use database::{Connection, ConnectionInfo, Database, OpenOptions};
+pub use database::{Database, Durability, OpenOptions};
 pub use interrupt::Interrupt;
 pub use multifora_model::{Error, ErrorCode, Result};
 pub use request::{DocumentSequence, Request};

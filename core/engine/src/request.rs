@@ -21,3 +21,20 @@ pub struct Request<'a> {
     /// Document sequences.
     pub sequences: Vec<DocumentSequence<'a>>,
 }
+
+impl<'a> Request<'a> {
+    /// A command without document sequences.
+    pub fn new(db: &'a str, body: RawDoc<'a>) -> Self {
+        Request { db, body, sequences: Vec::new() }
+    }
+
+    /// The command's name: its first field. Empty for `{}`.
+    pub fn command_name(&self) -> &'a str {
+        self.body.iter().next().map_or("", |first| first.name())
+    }
+
+    /// The documents that came as the sequence `name`.
+    pub fn sequence(&self, name: &str) -> Option<&[RawDoc<'a>]> {
+        self.sequences.iter().find(|s| s.name == name).map(|s| s.docs.as_slice())
+    }
+}

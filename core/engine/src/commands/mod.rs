@@ -1,12 +1,20 @@
 //! The registry of commands: one row and one file each.
 //!
 //! A command parses its arguments (`commands::args`), does its work through `plan`, `exec` and
-//! `write`, and writes its reply fields into a `DocBuilder`; the dispatcher adds `ok` and turns
+//! `write`, and writes its reply fields into a `DocBuilder`; the dispatcher (`commands::dispatch`)
+//! checks the arguments that every command takes (`commands::generic`), adds `ok` and turns
 //! an `Err` into MongoDB's error reply.
+//!
+//! To add a command: a file with `pub const SPEC: CommandSpec`, a `mod` line, a row in `REGISTRY`.
 
 use crate::context::CommandContext;
 use crate::request::Request;
-use multifora_model::{DocBuilder, Result};
+use multifora_model::{DocBuilder, Error, Result};
+
+pub mod args;
+pub(crate) mod dispatch;
+pub mod generic;
+mod ping;
 
 /// One command.
 pub struct CommandSpec {
@@ -18,8 +26,33 @@ pub struct CommandSpec {
     pub help: &'static str,
     /// Only on the `admin` database.
     pub admin_only: bool,
-    /// Writes: may be retried with a txnNumber, refused on a read-only file.
+    /// Writes: refused on a read-only file, waits for a write concern.
     pub writes: bool,
+    /// May be sent again with the same `txnNumber` (retryable writes).
+    pub retryable: bool,
     /// Runs it; the reply's fields, without `ok`, go into the builder.
     pub run: fn(&CommandContext<'_>, &Request<'_>, &mut DocBuilder) -> Result<()>,
+}
+
+impl CommandSpec {
+    /// What a row leaves out: `CommandSpec { name, help, run, ..CommandSpec::BASE }`.
+    pub const BASE: CommandSpec = CommandSpec {
+        name: "",
+        aliases: &[],
+        help: "",
+        admin_only: false,
+        writes: false,
+        retryable: false,
+        run: |_, _, _| Err(Error::internal("a command's row names no function")),
+    };
+}
+
+/// Every command, in alphabetical order of its rows' names.
+pub static REGISTRY: &[&CommandSpec] = &[
+    &ping::SPEC,
+];
+
+/// The command with this name or alias; the letter case counts.
+pub fn lookup(name: &str) -> Option<&'static CommandSpec> {
+    REGISTRY.iter().copied().find(|spec| spec.name == name || spec.aliases.contains(&name))
 }

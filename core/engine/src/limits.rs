@@ -1,0 +1,28 @@
+//! The engine's limits, in one place.
+
+use std::time::Duration;
+
+/// Documents in a first batch when the command names no batch size.
+pub const DEFAULT_FIRST_BATCH_DOCS: u64 = 101;
+/// Bytes of documents in one batch (one document always fits).
+pub const MAX_BATCH_BYTES: usize = multifora_model::limits::MAX_DOCUMENT_BYTES;
+/// Cursors open at one time in one database.
+pub const MAX_OPEN_CURSORS: usize = 10_000;
+/// A cursor that nobody asked for more is closed after this time.
+pub const CURSOR_IDLE: Duration = Duration::from_secs(10 * 60);
+/// Logical sessions are forgotten after this time (`logicalSessionTimeoutMinutes`).
+pub const SESSION_IDLE: Duration = Duration::from_secs(SESSION_TIMEOUT_MINUTES as u64 * 60);
+/// What hello announces as `logicalSessionTimeoutMinutes`.
+pub const SESSION_TIMEOUT_MINUTES: i32 = 30;
+/// Logical sessions known at one time.
+pub const MAX_SESSIONS: usize = 1_000_000;
+/// Largest command message a client may send.
+pub const MAX_MESSAGE_BYTES: usize = 48_000_000;
+/// Most statements in one write command.
+pub const MAX_WRITE_BATCH: usize = 100_000;
+/// Highest wire version spoken (MongoDB 7.0; 8.0's 25 comes with the bulkWrite command).
+pub const MAX_WIRE_VERSION: i32 = 21;
+/// Most bytes of a client's name and address kept per connection.
+pub const MAX_CLIENT_METADATA_BYTES: usize = 512;
+/// How often expired cursors and sessions are looked for.
+pub const UPKEEP_INTERVAL: Duration = Duration::from_secs(10);
