@@ -311,3 +311,6 @@ pub fn canonical_hash(value: RawValue<'_>) -> u64 {
     Encoder { out: &mut bytes, collator: None }.part(value, 0);
     xxhash_rust::xxh3::xxh3_64(&bytes)
 }
+
+#[cfg(test)]
+mod tests;

@@ -9,6 +9,8 @@
 //! `path` · `extjson`.
 #![forbid(unsafe_code)]
 
+#[cfg(test)]
+mod arbitrary;
 pub mod builder;
 pub mod compare;
 pub mod decimal;
