@@ -6,6 +6,8 @@
 //! sets are therefore unions of half-open ranges, and intersection, union and complement are the
 //! same three lines for every type and both directions.
 
+use multifora_model::key::prefix_successor as successor;
+
 /// A half-open range of bytes: `lo <= key < hi`; `hi` of `None` has no end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ByteRange {
@@ -46,16 +48,6 @@ impl ByteRange {
     pub fn is_point(&self) -> bool {
         !self.lo.is_empty() && self.hi.is_some() && successor(&self.lo) == self.hi
     }
-}
-
-/// The first byte string after all that begin with `prefix`; `None` when there is none.
-pub fn successor(prefix: &[u8]) -> Option<Vec<u8>> {
-    let keep = prefix.iter().rposition(|b| *b != 0xFF)?;
-    let mut next = prefix.get(..=keep)?.to_vec();
-    if let Some(last) = next.last_mut() {
-        *last += 1;
-    }
-    Some(next)
 }
 
 /// A sorted list of disjoint ranges.

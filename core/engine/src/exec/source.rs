@@ -1,0 +1,209 @@
+//! Where candidate rows come from: a table, an index, several indexes.
+//!
+//! A source owns its scans and gives row numbers (with the record, where it has it at hand). It knows
+//! nothing of filters; rows that more than one key leads to come once.
+
+use crate::plan::bounds::Step;
+use crate::plan::interval::ByteRange;
+use crate::plan::{Access, IdLookup, IndexScan};
+use crate::storage_error::from_storage;
+use multifora_model::{Error, Result};
+use multifora_storage::{Direction, KeyRange, Read, Record, RowId, Scan, TableId};
+use std::collections::HashSet;
+use std::ops::Bound;
+
+/// What a source has looked at, for explain.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Examined {
+    /// Index keys.
+    pub keys: u64,
+    /// Documents.
+    pub docs: u64,
+    /// Jumps within an index.
+    pub seeks: u64,
+}
+
+/// Candidate rows.
+pub struct Source {
+    kind: Kind,
+    /// Rows given already, where a row can come more than once.
+    seen: Option<HashSet<RowId>>,
+    /// What has been looked at so far.
+    pub examined: Examined,
+}
+
+enum Kind {
+    Nothing,
+    Table(Scan),
+    Id(Option<IdLookup>),
+    Index(IndexRows),
+    Union { waiting: std::vec::IntoIter<IndexScan>, current: Option<IndexRows> },
+}
+
+/// A candidate: its number, and its record where that was read anyway.
+pub struct Candidate {
+    /// The row.
+    pub row: RowId,
+    /// Its record, from a scan of the table.
+    pub record: Option<Record>,
+}
+
+impl Source {
+    /// Opens an access path.
+    pub fn open(reads: &dyn Read, records: TableId, access: &Access) -> Result<Source> {
+        let mut seen = None;
+        let kind = match access {
+            Access::Nothing => Kind::Nothing,
+            Access::Table { backwards } => {
+                Kind::Table(reads.scan(records, KeyRange::all(), direction(*backwards)).map_err(from_storage)?)
+            }
+            Access::Id(lookup) => Kind::Id(Some(lookup.clone())),
+            Access::Index(scan) => {
+                seen = scan.index.is_multikey().then(HashSet::new);
+                Kind::Index(IndexRows::open(reads, scan)?)
+            }
+            Access::Union(scans) => {
+                seen = Some(HashSet::new());
+                Kind::Union { waiting: scans.clone().into_iter(), current: None }
+            }
+        };
+        Ok(Source { kind, seen, examined: Examined::default() })
+    }
+
+    /// The next candidate for which `wanted` holds, when a table is scanned; from an index, the next one
+    /// whatever it is (`wanted` needs the document, which has to be fetched first).
+    pub fn next(
+        &mut self,
+        reads: &dyn Read,
+        wanted: &mut dyn FnMut(&[u8]) -> Result<bool>,
+    ) -> Result<Option<Candidate>> {
+        loop {
+            let row = match &mut self.kind {
+                Kind::Nothing => None,
+                Kind::Table(scan) => return next_in_table(scan, &mut self.examined, wanted),
+                Kind::Id(lookup) => match lookup.take() {
+                    Some(lookup) => find_by_id(reads, &lookup, &mut self.examined)?,
+                    None => None,
+                },
+                Kind::Index(rows) => rows.next(&mut self.examined)?,
+                Kind::Union { waiting, current } => next_in_union(reads, waiting, current, &mut self.examined)?,
+            };
+            let Some(row) = row else { return Ok(None) };
+            if self.seen.as_mut().is_none_or(|seen| seen.insert(row)) {
+                return Ok(Some(Candidate { row, record: None }));
+            }
+        }
+    }
+}
+
+fn next_in_table(
+    scan: &mut Scan,
+    examined: &mut Examined,
+    wanted: &mut dyn FnMut(&[u8]) -> Result<bool>,
+) -> Result<Option<Candidate>> {
+    while let Some(entry) = scan.next().map_err(from_storage)? {
+        examined.docs += 1;
+        if wanted(entry.head())? {
+            let row = RowId::from_key(entry.key).ok_or_else(|| Error::internal("a row's key is not 8 bytes"))?;
+            return Ok(Some(Candidate { row, record: Some(entry.to_record()) }));
+        }
+    }
+    Ok(None)
+}
+
+fn find_by_id(reads: &dyn Read, lookup: &IdLookup, examined: &mut Examined) -> Result<Option<RowId>> {
+    let entry = reads.get(lookup.index.table, &lookup.key).map_err(from_storage)?;
+    let Some(entry) = entry else { return Ok(None) };
+    examined.keys += 1;
+    RowId::from_key(entry.head()).map(Some).ok_or_else(no_row)
+}
+
+fn next_in_union(
+    reads: &dyn Read,
+    waiting: &mut std::vec::IntoIter<IndexScan>,
+    current: &mut Option<IndexRows>,
+    examined: &mut Examined,
+) -> Result<Option<RowId>> {
+    loop {
+        if let Some(rows) = current
+            && let Some(row) = rows.next(examined)?
+        {
+            return Ok(Some(row));
+        }
+        match waiting.next() {
+            Some(scan) => *current = Some(IndexRows::open(reads, &scan)?),
+            None => return Ok(None),
+        }
+    }
+}
+
+/// The rows of one index scan, in index order.
+pub struct IndexRows {
+    scan: Scan,
+    plan: IndexScan,
+    /// The range of the scan alone does not keep the bounds: each key is checked.
+    checked: bool,
+}
+
+impl IndexRows {
+    /// Opens the scan.
+    pub fn open(reads: &dyn Read, plan: &IndexScan) -> Result<IndexRows> {
+        let whole = plan.bounds.ranges(1);
+        let checked = !(whole.exact && whole.ranges.len() == 1);
+        let range = match whole.ranges.into_iter().next() {
+            Some(only) if !checked => only,
+            _ if plan.bounds.is_none() => ByteRange { lo: Vec::new(), hi: Some(Vec::new()) },
+            _ => ByteRange {
+                lo: plan.bounds.start(false).unwrap_or_default(),
+                hi: plan.bounds.start(true),
+            },
+        };
+        let range = KeyRange {
+            lower: Bound::Included(range.lo.max(plan.range.lo.clone())),
+            upper: match (range.hi, &plan.range.hi) {
+                (Some(a), Some(b)) => Bound::Excluded(a.min(b.clone())),
+                (Some(a), None) => Bound::Excluded(a),
+                (None, Some(b)) => Bound::Excluded(b.clone()),
+                (None, None) => Bound::Unbounded,
+            },
+        };
+        let scan = reads.scan(plan.index.table, range, direction(plan.backwards)).map_err(from_storage)?;
+        Ok(IndexRows { scan, plan: plan.clone(), checked })
+    }
+
+    /// The next row.
+    pub fn next(&mut self, examined: &mut Examined) -> Result<Option<RowId>> {
+        loop {
+            let Some(entry) = self.scan.next().map_err(from_storage)? else { return Ok(None) };
+            examined.keys += 1;
+            let step = match self.checked {
+                true => self.plan.bounds.check(entry.key, self.plan.backwards),
+                false => Step::Inside,
+            };
+            match step {
+                Step::Inside => {
+                    let row = match self.plan.index.unique {
+                        true => RowId::from_key(entry.head()),
+                        false => entry.row_in_key(),
+                    };
+                    return row.map(Some).ok_or_else(no_row);
+                }
+                Step::End => return Ok(None),
+                // Backwards, the target is the last key before these bytes: this one is passed already.
+                Step::Seek(target) if target == entry.key => {}
+                Step::Seek(target) => {
+                    examined.seeks += 1;
+                    self.scan.seek(&target).map_err(from_storage)?;
+                }
+            }
+        }
+    }
+}
+
+fn direction(backwards: bool) -> Direction {
+    if backwards { Direction::Backward } else { Direction::Forward }
+}
+
+fn no_row() -> Error {
+    Error::internal("an index entry carries no row number")
+}

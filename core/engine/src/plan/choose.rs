@@ -1,0 +1,267 @@
+//! Choosing among the access paths of a query.
+//!
+//! The measure is how much has to be read: keys and documents, estimated from counts of key ranges
+//! (exact, and a walk down the tree each). With a limit and no sort in the way, only the share of a
+//! path that is needed to find that many matches counts.
+
+use super::bounds::IndexBounds;
+use super::conjunct::Conjuncts;
+use super::hint::{Hint, min_max_range, no_plan};
+use super::index_match::{Candidate, candidates, order_of};
+use super::interval::ByteRange;
+use super::{Access, IdLookup, IndexScan, Plan};
+use crate::catalog::{CollectionInfo, IndexInfo};
+use crate::exec::QuerySpec;
+use crate::storage_error::from_storage;
+use multifora_model::key::{self, KeyDirection};
+use multifora_model::{ElementType, RawDoc, Result};
+use multifora_query::filter::{FilterNode, Test};
+use multifora_storage::{KeyRange, Read};
+use std::ops::Bound;
+use std::sync::Arc;
+
+/// Most ranges of one candidate that are counted; beyond, the rest is taken to be like them.
+const MAX_COUNTED_RANGES: usize = 64;
+/// Most ranges that bounds are taken apart into.
+const MAX_RANGES: usize = 1 << 16;
+/// Collections below this size are read through an index whenever one fits: the difference is
+/// nothing, and clients look for it in explain.
+const SMALL_COLLECTION_ROWS: f64 = 1_000.0;
+/// Reading one key of an index, when reading one document in order costs 1.
+const KEY_COST: f64 = 0.3;
+/// Fetching one document by its row number.
+const FETCH_COST: f64 = 1.5;
+/// Sorting one document, per doubling of their number.
+const SORT_COST: f64 = 0.05;
+
+/// Chooses the access path of a query.
+///
+/// # Errors
+/// `BadValue` for a hint that names no index, the codes of `min` and `max`, storage errors.
+pub fn plan(reads: &dyn Read, collection: &CollectionInfo, spec: &QuerySpec) -> Result<Plan> {
+    let everything = FilterNode::AlwaysTrue;
+    let root = spec.filter.as_ref().map_or(&everything, |filter| filter.root());
+    let conjuncts = Conjuncts::of(root);
+    let hinted = match &spec.hint {
+        Some(hint) => hint.index(collection)?,
+        None => None,
+    };
+    if spec.min.is_some() || spec.max.is_some() {
+        return bounded_by_client(spec, hinted);
+    }
+    if conjuncts.impossible {
+        return Ok(Plan { access: Access::Nothing, in_order: true, rejected: Vec::new() });
+    }
+    if spec.hint.is_none()
+        && let Some(lookup) = id_lookup(collection, &conjuncts)
+    {
+        return Ok(Plan { access: Access::Id(lookup), in_order: true, rejected: Vec::new() });
+    }
+    if let Some(Hint::Natural { backwards }) = spec.hint {
+        return Ok(table(spec, backwards));
+    }
+    Chooser { reads, collection, spec }.choose(&conjuncts, hinted)
+}
+
+fn table(spec: &QuerySpec, backwards: bool) -> Plan {
+    Plan { access: Access::Table { backwards }, in_order: spec.sort.is_none(), rejected: Vec::new() }
+}
+
+/// `min` and `max`: the client gave the bounds.
+fn bounded_by_client(spec: &QuerySpec, hinted: Option<Arc<IndexInfo>>) -> Result<Plan> {
+    let min = spec.min.as_deref().and_then(RawDoc::framed);
+    let max = spec.max.as_deref().and_then(RawDoc::framed);
+    let range = min_max_range(min, max, hinted.as_deref())?;
+    let Some(index) = hinted else { return Err(no_plan("min and max need an index")) };
+    let bounds = IndexBounds::new(Vec::new(), Vec::new());
+    let order = match &spec.sort {
+        None => Some(false),
+        Some(_) if index.is_multikey() => None,
+        Some(sort) => order_of(&index, &bounds, sort),
+    };
+    let scan = IndexScan { index, bounds, range, backwards: order.unwrap_or(false), decides: false };
+    Ok(Plan { access: Access::Index(scan), in_order: order.is_some(), rejected: Vec::new() })
+}
+
+/// `{_id: value}`, alone or among others: at most one row.
+fn id_lookup(collection: &CollectionInfo, conjuncts: &Conjuncts<'_>) -> Option<IdLookup> {
+    let index = collection.indexes.first().filter(|index| index.name == "_id_")?;
+    let equality = conjuncts.tests.iter().find(|c| c.is_equality() && c.path.as_str() == "_id")?;
+    let Test::Compare(comparison) = equality.test else { return None };
+    let value = comparison.value.as_ref();
+    if matches!(value.ty, ElementType::Array | ElementType::Null | ElementType::Undefined) {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    key::encode(value, KeyDirection::Ascending, &mut bytes);
+    let decides = conjuncts.tests.len() == 1 && conjuncts.ors.is_empty() && !conjuncts.incomplete;
+    Some(IdLookup { index: Arc::clone(index), key: bytes, decides })
+}
+
+struct Chooser<'q> {
+    reads: &'q dyn Read,
+    collection: &'q CollectionInfo,
+    spec: &'q QuerySpec,
+}
+
+/// A path and what it is expected to read.
+struct Rated {
+    access: Access,
+    in_order: bool,
+    keys: f64,
+}
+
+impl Chooser<'_> {
+    fn choose(&self, conjuncts: &Conjuncts<'_>, hinted: Option<Arc<IndexInfo>>) -> Result<Plan> {
+        let mut rated = Vec::new();
+        for index in &self.collection.indexes {
+            match &hinted {
+                Some(hinted) if !Arc::ptr_eq(hinted, index) => continue,
+                None if index.hidden => continue,
+                _ => {}
+            }
+            for candidate in candidates(index, conjuncts, hinted.is_some()) {
+                rated.extend(self.rate(candidate, hinted.is_some())?);
+            }
+        }
+        if hinted.is_none() {
+            for alternatives in &conjuncts.ors {
+                rated.extend(self.rate_union(conjuncts, alternatives)?);
+            }
+        } else if rated.is_empty() {
+            return Err(no_plan("the hinted index cannot be used for this query"));
+        }
+        self.best(rated, hinted.is_some())
+    }
+
+    fn rate(&self, candidate: Candidate, hinted: bool) -> Result<Option<Rated>> {
+        let order = self.spec.sort.as_ref().and_then(|sort| order_of(&candidate.index, &candidate.bounds, sort));
+        if candidate.bounds.is_full() && order.is_none() && !hinted {
+            return Ok(None);
+        }
+        let keys = self.count_keys(&candidate.index, &candidate.bounds)?;
+        let in_order = self.spec.sort.is_none() || order.is_some();
+        let scan = IndexScan {
+            index: candidate.index,
+            bounds: candidate.bounds,
+            range: ByteRange::full(),
+            backwards: order.unwrap_or(false),
+            decides: candidate.decides,
+        };
+        Ok(Some(Rated { access: Access::Index(scan), in_order, keys }))
+    }
+
+    /// `$or`: every alternative through an index of its own.
+    fn rate_union(&self, around: &Conjuncts<'_>, alternatives: &[FilterNode]) -> Result<Option<Rated>> {
+        let mut scans = Vec::with_capacity(alternatives.len());
+        let mut keys = 0.0;
+        for alternative in alternatives {
+            let conjuncts = around.with(alternative);
+            if conjuncts.impossible {
+                continue;
+            }
+            let Some((found, count)) = self.best_scans(&conjuncts)? else { return Ok(None) };
+            scans.extend(found);
+            keys += count;
+        }
+        if scans.is_empty() {
+            return Ok(Some(Rated { access: Access::Nothing, in_order: true, keys: 0.0 }));
+        }
+        Ok(Some(Rated { access: Access::Union(scans), in_order: self.spec.sort.is_none(), keys }))
+    }
+
+    /// The scans that read the fewest keys for one alternative.
+    fn best_scans(&self, conjuncts: &Conjuncts<'_>) -> Result<Option<(Vec<IndexScan>, f64)>> {
+        let mut best: Option<(Vec<IndexScan>, f64)> = None;
+        for index in self.collection.indexes.iter().filter(|index| !index.hidden) {
+            for candidate in candidates(index, conjuncts, false) {
+                if candidate.bounds.is_full() {
+                    continue;
+                }
+                let keys = self.count_keys(&candidate.index, &candidate.bounds)?;
+                if best.as_ref().is_none_or(|(_, fewest)| keys < *fewest) {
+                    let scan = IndexScan {
+                        index: candidate.index,
+                        bounds: candidate.bounds,
+                        range: ByteRange::full(),
+                        backwards: false,
+                        decides: false,
+                    };
+                    best = Some((vec![scan], keys));
+                }
+            }
+        }
+        if best.is_some() {
+            return Ok(best);
+        }
+        for alternatives in &conjuncts.ors {
+            if let Some(rated) = self.rate_union(conjuncts, alternatives)? {
+                return Ok(match rated.access {
+                    Access::Union(scans) => Some((scans, rated.keys)),
+                    _ => Some((Vec::new(), 0.0)),
+                });
+            }
+        }
+        Ok(None)
+    }
+
+    fn count_keys(&self, index: &IndexInfo, bounds: &IndexBounds) -> Result<f64> {
+        count_keys(self.reads, index, bounds)
+    }
+
+    fn best(&self, mut rated: Vec<Rated>, hinted: bool) -> Result<Plan> {
+        let rows = self.reads.count(self.collection.records).map_err(from_storage)? as f64;
+        let matches = rated.iter().map(|r| r.keys).fold(rows, f64::min);
+        let mut costs: Vec<f64> = rated.iter().map(|r| self.cost(r, rows, matches)).collect();
+        let table = Rated { access: Access::Table { backwards: false }, in_order: self.spec.sort.is_none(), keys: rows };
+        if !hinted && (rated.is_empty() || rows >= SMALL_COLLECTION_ROWS) {
+            costs.push(self.cost(&table, rows, matches));
+            rated.push(table);
+        }
+        let Some(at) = (0..rated.len()).min_by(|a, b| match (costs.get(*a), costs.get(*b)) {
+            (Some(a), Some(b)) => a.total_cmp(b),
+            _ => std::cmp::Ordering::Equal,
+        }) else {
+            return Err(no_plan("no plan"));
+        };
+        let chosen = rated.swap_remove(at);
+        let rejected = rated.into_iter().map(|r| r.access).filter(|a| matches!(a, Access::Index(_))).collect();
+        Ok(Plan { access: chosen.access, in_order: chosen.in_order, rejected })
+    }
+
+    fn cost(&self, path: &Rated, rows: f64, matches: f64) -> f64 {
+        let per_row = match path.access {
+            Access::Table { .. } => 1.0,
+            _ => KEY_COST + FETCH_COST,
+        };
+        let sort = if path.in_order { 0.0 } else { matches * (FETCH_COST + SORT_COST * matches.max(2.0).log2()) };
+        let read = path.keys * per_row;
+        match self.spec.limit {
+            Some(limit) if path.in_order && limit > 0 => {
+                let wanted = limit.saturating_add(self.spec.skip) as f64;
+                let found_per_key = (matches / path.keys.max(1.0)).min(1.0);
+                read.min(wanted / found_per_key.max(1.0 / rows.max(1.0)) * per_row)
+            }
+            _ => read + sort,
+        }
+    }
+}
+
+/// How many keys lie within the bounds, estimated where there are many ranges.
+pub(crate) fn count_keys(reads: &dyn Read, index: &IndexInfo, bounds: &IndexBounds) -> Result<f64> {
+    let ranges = bounds.ranges(MAX_RANGES).ranges;
+    let mut keys = 0;
+    for range in ranges.iter().take(MAX_COUNTED_RANGES) {
+        keys += reads.count_range(index.table, &key_range(range)).map_err(from_storage)?;
+    }
+    let share = ranges.len() as f64 / ranges.len().clamp(1, MAX_COUNTED_RANGES) as f64;
+    Ok(keys as f64 * share)
+}
+
+/// A range of bytes as storage takes it.
+pub(crate) fn key_range(range: &ByteRange) -> KeyRange {
+    KeyRange {
+        lower: Bound::Included(range.lo.clone()),
+        upper: range.hi.clone().map_or(Bound::Unbounded, Bound::Excluded),
+    }
+}
