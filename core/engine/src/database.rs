@@ -41,7 +41,6 @@ pub enum Durability {
 
 /// How to open a database. Start from `OpenOptions::default()`.
 #[derive(Clone, Debug)]
-#[non_exhaustive]
 pub struct OpenOptions {
     /// Memory for cached blocks, in bytes; 0 chooses by the machine's memory.
     pub cache_bytes: usize,

@@ -19,6 +19,11 @@ macro_rules! codes {
                 match self { $(ErrorCode::$name => $code,)* ErrorCode::Location(n) => n }
             }
 
+            /// The code with this number.
+            pub fn from_code(code: i32) -> Self {
+                match code { $($code => ErrorCode::$name,)* n => ErrorCode::Location(n) }
+            }
+
             /// The `codeName`.
             pub fn name(self) -> String {
                 match self {
@@ -68,6 +73,7 @@ codes! {
     DollarPrefixedFieldName = 52,
     InvalidIdField = 53,
     NotSingleValueField = 54,
+    NotExactValueField = 111,
     InvalidDBRef = 55,
     EmptyFieldName = 56,
     DottedFieldName = 57,
@@ -105,15 +111,22 @@ codes! {
     NotWritablePrimary = 10107,
     BSONObjectTooLarge = 10334,
     DuplicateKey = 11000,
+    SocketException = 9001,
     InterruptedAtShutdown = 11600,
     Interrupted = 11601,
+    IndexBuildAborted = 276,
+    AmbiguousIndexKeyPattern = 181,
+    UnsatisfiableCommitQuorum = 288,
+    CollectionUUIDMismatch = 361,
     DatabaseDifferCase = 13297,
     StaleConfig = 13388,
     QueryExceededMemoryLimitNoDiskUseAllowed = 292,
     ConversionFailure = 241,
     OperationNotSupportedInTransaction = 263,
     TooManyLogicalSessions = 261,
-    DataCorruptionDetected = 302,
+    DataCorruptionDetected = 301,
+    ChecksumMismatch = 288,
+    UnsupportedOpQueryCommand = 352,
     APIVersionError = 322,
     APIStrictError = 323,
     ExceededTimeLimit = 262,
