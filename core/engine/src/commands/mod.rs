@@ -12,7 +12,9 @@ use crate::request::Request;
 use multifora_model::{DocBuilder, Error, Result};
 
 pub mod args;
+mod count;
 pub(crate) mod dispatch;
+mod distinct;
 pub mod generic;
 mod ping;
 
@@ -49,6 +51,8 @@ impl CommandSpec {
 
 /// Every command, in alphabetical order of its rows' names.
 pub static REGISTRY: &[&CommandSpec] = &[
+    &count::SPEC,
+    &distinct::SPEC,
     &ping::SPEC,
 ];
 

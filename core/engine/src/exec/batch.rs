@@ -1,1 +1,76 @@
-//! (being written)
+//! Rows as a cursor's batches.
+
+use super::{Row, RowStream};
+use crate::cursor::{Batch, BatchSource, Progress};
+use crate::interrupt::Interrupt;
+use multifora_model::{RawDoc, Result};
+use multifora_storage::Snapshot;
+
+/// Makes the document that a client gets out of a row.
+pub trait Shape: Send {
+    /// Writes the document to `out` (which is empty); `false` when the stored document is the answer.
+    ///
+    /// # Errors
+    /// Those of projections and of reading the document.
+    fn shape(&self, row: &Row, interrupt: &Interrupt, out: &mut Vec<u8>) -> Result<bool>;
+}
+
+/// The answer is the document as stored.
+pub struct AsStored;
+
+impl Shape for AsStored {
+    fn shape(&self, _row: &Row, _interrupt: &Interrupt, _out: &mut Vec<u8>) -> Result<bool> {
+        Ok(false)
+    }
+}
+
+/// Nothing at all: what a collection that does not exist holds.
+pub struct NoRows;
+
+impl BatchSource for NoRows {
+    fn next_batch(&mut self, _interrupt: &Interrupt, _batch: &mut Batch<'_>) -> Result<Progress> {
+        Ok(Progress::Exhausted)
+    }
+}
+
+/// A stream of rows over the snapshot it owns.
+pub struct RowBatches {
+    snapshot: Snapshot,
+    rows: RowStream,
+    shape: Box<dyn Shape>,
+    /// Offered, refused, and therefore the first of the next batch.
+    pending: Option<Vec<u8>>,
+    scratch: Vec<u8>,
+}
+
+impl RowBatches {
+    /// Batches from a stream that was opened on `snapshot`.
+    pub fn new(snapshot: Snapshot, rows: RowStream, shape: Box<dyn Shape>) -> Self {
+        RowBatches { snapshot, rows, shape, pending: None, scratch: Vec::new() }
+    }
+}
+
+impl BatchSource for RowBatches {
+    fn next_batch(&mut self, interrupt: &Interrupt, batch: &mut Batch<'_>) -> Result<Progress> {
+        if let Some(pending) = self.pending.take()
+            && !batch.offer(RawDoc::framed(&pending).unwrap_or(RawDoc::EMPTY))
+        {
+            self.pending = Some(pending);
+            return Ok(Progress::More);
+        }
+        while batch.wants_more() {
+            let Some(row) = self.rows.next(&self.snapshot, interrupt)? else { return Ok(Progress::Exhausted) };
+            self.scratch.clear();
+            let shaped = self.shape.shape(&row, interrupt, &mut self.scratch)?;
+            let doc = match shaped {
+                true => RawDoc::framed(&self.scratch).unwrap_or(RawDoc::EMPTY),
+                false => row.doc()?,
+            };
+            if !batch.offer(doc) {
+                self.pending = Some(doc.as_bytes().to_vec());
+                return Ok(Progress::More);
+            }
+        }
+        Ok(if self.rows.is_at_end() { Progress::Exhausted } else { Progress::More })
+    }
+}

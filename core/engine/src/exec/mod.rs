@@ -7,10 +7,12 @@
 //!
 //! A blocking sort holds keys and row numbers, not documents: what it gives back is fetched again.
 //!
-//! Module order: `spec` · `resources` · `source` · `count` · `batch`.
+//! Module order: `spec` · `resources` · `compile` · `source` · `count` · `batch` · `explain`.
 
 pub mod batch;
+pub mod compile;
 pub mod count;
+pub mod explain;
 pub mod resources;
 pub mod source;
 mod spec;

@@ -19,6 +19,7 @@ mod values;
 pub use choose::plan;
 pub(crate) use choose::key_range;
 pub use hint::Hint;
+pub(crate) use hint::natural_direction;
 
 use crate::catalog::IndexInfo;
 use bounds::IndexBounds;
