@@ -1,0 +1,168 @@
+//! Operators that take elements out of an array: `$pull`, `$pullAll`, `$pop`.
+
+use super::operators::{Effect, Modifier, OperandContext, Site, array_or};
+use super::splice::{frame, push_element};
+use crate::filter::{Filter, field_operators};
+use crate::resources::NoResources;
+use multifora_model::compare::equal;
+use multifora_model::key::ValueKey;
+use multifora_model::number::Number;
+use multifora_model::{
+    DocBuilder, DocumentView, Element, ElementType, Error, ErrorCode, OwnedValue, RawDoc, RawValue, Result,
+    text,
+};
+use std::collections::HashSet;
+
+/// Which elements go.
+#[derive(Debug)]
+enum Condition {
+    /// Those equal to the value.
+    Equal(OwnedValue),
+    /// Documents that the query matches.
+    Document(Filter),
+    /// Values for which the operators hold: a query on the field without name, so that a nested
+    /// array is looked into as a filter would.
+    Value(Filter),
+    /// Those equal to one of the values.
+    OneOf(HashSet<ValueKey>),
+}
+
+/// `$pull` and `$pullAll`.
+#[derive(Debug)]
+struct Cull(Condition);
+
+pub(super) fn parse_pull(operand: &Element<'_>, context: &OperandContext<'_>) -> Result<Box<dyn Modifier>> {
+    let value = operand.value;
+    let is_query = value.as_doc().filter(|doc| !begins_with_field_operator(*doc));
+    let condition = match is_query {
+        Some(query) => Condition::Document(Filter::compile(query, context.context)?),
+        None if matches!(value.ty, ElementType::Document | ElementType::Regex) => {
+            let query = wrapped(value);
+            let query = RawDoc::framed(&query).unwrap_or(RawDoc::EMPTY);
+            Condition::Value(Filter::compile(query, context.context)?)
+        }
+        None => Condition::Equal(value.into()),
+    };
+    Ok(Box::new(Cull(condition)))
+}
+
+fn begins_with_field_operator(doc: RawDoc<'_>) -> bool {
+    let first = doc.iter().next();
+    first.is_some_and(|first| field_operators().iter().any(|row| row.name == first.name()))
+}
+
+/// The value as the only field, without a name, of a document.
+fn wrapped(value: RawValue<'_>) -> Vec<u8> {
+    let mut doc = DocBuilder::new();
+    doc.append("", value);
+    doc.finish()
+}
+
+pub(super) fn parse_pull_all(operand: &Element<'_>, _: &OperandContext<'_>) -> Result<Box<dyn Modifier>> {
+    let Some(values) = operand.value.as_array() else {
+        return Err(Error::bad_value(format!(
+            "$pullAll requires an array argument but was given a {}",
+            operand.value.ty.name()
+        )));
+    };
+    let keys = values.iter().map(|e| ValueKey::new(e.value)).collect();
+    Ok(Box::new(Cull(Condition::OneOf(keys))))
+}
+
+impl Condition {
+    fn takes(&self, value: RawValue<'_>, wrapper: &mut Vec<u8>) -> Result<bool> {
+        match self {
+            Condition::Equal(wanted) => Ok(equal(wanted.as_ref(), value)),
+            Condition::OneOf(wanted) => Ok(wanted.contains(&ValueKey::new(value))),
+            Condition::Document(filter) => match value.as_doc() {
+                Some(doc) => filter.matches(&DocumentView::whole(doc), &NoResources),
+                None => Ok(false),
+            },
+            Condition::Value(filter) => {
+                wrapper.clear();
+                wrapper.extend_from_slice(&[0; 4]);
+                wrapper.extend_from_slice(&[value.ty as u8, 0]);
+                wrapper.extend_from_slice(value.bytes);
+                frame(wrapper, 0);
+                let doc = RawDoc::framed(wrapper).unwrap_or(RawDoc::EMPTY);
+                filter.matches(&DocumentView::whole(doc), &NoResources)
+            }
+        }
+    }
+}
+
+impl Modifier for Cull {
+    fn existing(&self, _: &Site<'_>, current: RawValue<'_>, out: &mut Vec<u8>) -> Result<Effect> {
+        let array = array_or(current, || Error::bad_value("Cannot apply $pull to a non-array value"))?;
+        let mut wrapper = Vec::new();
+        let mut taken = 0;
+        let start = out.len();
+        out.extend_from_slice(&[0; 4]);
+        for (at, element) in array.iter().enumerate() {
+            match self.0.takes(element.value, &mut wrapper)? {
+                true => taken += 1,
+                false => push_element(out, at - taken, element.value),
+            }
+        }
+        if taken == 0 {
+            out.truncate(start);
+            return Ok(Effect::Keep);
+        }
+        frame(out, start);
+        Ok(Effect::Write(ElementType::Array))
+    }
+
+    fn creates(&self) -> bool {
+        false
+    }
+}
+
+/// `$pop`.
+#[derive(Debug)]
+struct Pop {
+    from_front: bool,
+}
+
+pub(super) fn parse_pop(operand: &Element<'_>, _: &OperandContext<'_>) -> Result<Box<dyn Modifier>> {
+    let number = Number::from_value(operand.value).ok_or_else(|| {
+        let shown = text::value(operand.value);
+        Error::failed_to_parse(format!("Expected a number in: {}: {shown}", operand.name()))
+    })?;
+    match number.as_i64_exact() {
+        Some(1) => Ok(Box::new(Pop { from_front: false })),
+        Some(-1) => Ok(Box::new(Pop { from_front: true })),
+        Some(other) => Err(Error::failed_to_parse(format!("$pop expects 1 or -1, found: {other}"))),
+        None => Err(Error::failed_to_parse(format!(
+            "Expected an integer: {}: {}",
+            operand.name(),
+            text::value(operand.value)
+        ))),
+    }
+}
+
+impl Modifier for Pop {
+    fn existing(&self, site: &Site<'_>, current: RawValue<'_>, out: &mut Vec<u8>) -> Result<Effect> {
+        let array = array_or(current, || {
+            Error::new(
+                ErrorCode::TypeMismatch,
+                format!("Path '{}' contains an element of non-array type '{}'", site.path, current.ty.name()),
+            )
+        })?;
+        let len = array.iter().count();
+        if len == 0 {
+            return Ok(Effect::Keep);
+        }
+        let start = out.len();
+        out.extend_from_slice(&[0; 4]);
+        let kept = array.iter().skip(usize::from(self.from_front)).take(len - 1);
+        for (at, element) in kept.enumerate() {
+            push_element(out, at, element.value);
+        }
+        frame(out, start);
+        Ok(Effect::Write(ElementType::Array))
+    }
+
+    fn creates(&self) -> bool {
+        false
+    }
+}

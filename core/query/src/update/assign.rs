@@ -1,0 +1,145 @@
+//! Operators that put a given value: `$set`, `$setOnInsert`, `$unset`, `$min`, `$max`, `$currentDate`.
+
+use super::operators::{Effect, Modifier, OperandContext, Site};
+use super::replacement::current_timestamp;
+use multifora_model::{Element, ElementType, Error, OwnedValue, RawValue, Result, compare, text};
+use std::cmp::Ordering;
+
+#[derive(Debug)]
+struct Set(OwnedValue);
+
+pub(super) fn parse_set(operand: &Element<'_>, _: &OperandContext<'_>) -> Result<Box<dyn Modifier>> {
+    Ok(Box::new(Set(operand.value.into())))
+}
+
+fn write(value: RawValue<'_>, out: &mut Vec<u8>) -> ElementType {
+    out.extend_from_slice(value.bytes);
+    value.ty
+}
+
+impl Modifier for Set {
+    fn existing(&self, _: &Site<'_>, current: RawValue<'_>, out: &mut Vec<u8>) -> Result<Effect> {
+        match self.0.as_ref() == current {
+            true => Ok(Effect::Keep),
+            false => Ok(Effect::Write(write(self.0.as_ref(), out))),
+        }
+    }
+
+    fn missing(&self, _: &Site<'_>, out: &mut Vec<u8>) -> Result<Option<ElementType>> {
+        Ok(Some(write(self.0.as_ref(), out)))
+    }
+}
+
+#[derive(Debug)]
+struct Unset;
+
+pub(super) fn parse_unset(_: &Element<'_>, _: &OperandContext<'_>) -> Result<Box<dyn Modifier>> {
+    Ok(Box::new(Unset))
+}
+
+impl Modifier for Unset {
+    fn existing(&self, _: &Site<'_>, _: RawValue<'_>, _: &mut Vec<u8>) -> Result<Effect> {
+        Ok(Effect::Remove)
+    }
+
+    fn creates(&self) -> bool {
+        false
+    }
+
+    fn tolerates_blocked_path(&self) -> bool {
+        true
+    }
+}
+
+/// `$min` and `$max`.
+#[derive(Debug)]
+struct Extreme {
+    operand: OwnedValue,
+    /// How the operand must compare with the current value to take its place.
+    wins: Ordering,
+}
+
+pub(super) fn parse_min(operand: &Element<'_>, _: &OperandContext<'_>) -> Result<Box<dyn Modifier>> {
+    Ok(Box::new(Extreme { operand: operand.value.into(), wins: Ordering::Less }))
+}
+
+pub(super) fn parse_max(operand: &Element<'_>, _: &OperandContext<'_>) -> Result<Box<dyn Modifier>> {
+    Ok(Box::new(Extreme { operand: operand.value.into(), wins: Ordering::Greater }))
+}
+
+impl Modifier for Extreme {
+    fn existing(&self, _: &Site<'_>, current: RawValue<'_>, out: &mut Vec<u8>) -> Result<Effect> {
+        match compare(self.operand.as_ref(), current) == self.wins {
+            true => Ok(Effect::Write(write(self.operand.as_ref(), out))),
+            false => Ok(Effect::Keep),
+        }
+    }
+
+    fn missing(&self, _: &Site<'_>, out: &mut Vec<u8>) -> Result<Option<ElementType>> {
+        Ok(Some(write(self.operand.as_ref(), out)))
+    }
+}
+
+/// The operand of `$currentDate` turned into the time at which the command began.
+pub(super) fn parse_current_date(
+    operand: &Element<'_>,
+    context: &OperandContext<'_>,
+) -> Result<Box<dyn Modifier>> {
+    let ty = current_date_type(operand.value)?;
+    let now = match ty {
+        ElementType::Timestamp => OwnedValue::new(ty, &current_timestamp(context.context)),
+        _ => {
+            let now = context.context.constant("NOW").filter(|now| now.ty == ElementType::Date);
+            now.cloned().unwrap_or_else(|| OwnedValue::date_ms(0))
+        }
+    };
+    Ok(Box::new(CurrentDate(now)))
+}
+
+fn current_date_type(operand: RawValue<'_>) -> Result<ElementType> {
+    if operand.ty == ElementType::Bool {
+        return Ok(ElementType::Date);
+    }
+    let Some(options) = operand.as_doc() else {
+        return Err(Error::bad_value(format!(
+            "{} is not valid type for $currentDate. Please use a boolean ('true') or a $type expression \
+             ({{$type: 'timestamp/date'}}).",
+            operand.ty.name()
+        )));
+    };
+    let mut found = None;
+    for option in options {
+        if option.name() != "$type" {
+            return Err(Error::bad_value(format!("Unrecognized $currentDate option: {}", option.name())));
+        }
+        found = match option.value.as_str().filter(|_| option.value.ty == ElementType::String) {
+            Some("date") => Some(ElementType::Date),
+            Some("timestamp") => Some(ElementType::Timestamp),
+            _ => None,
+        };
+        if found.is_none() {
+            break;
+        }
+    }
+    found.ok_or_else(|| {
+        Error::bad_value(format!(
+            "The '$type' string field is required to be 'date' or 'timestamp': {{$currentDate: {{field : {{$type: \
+             'date'}}}}}}, found {}",
+            text::value(operand)
+        ))
+    })
+}
+
+/// Always a modification, even within one millisecond.
+#[derive(Debug)]
+struct CurrentDate(OwnedValue);
+
+impl Modifier for CurrentDate {
+    fn existing(&self, _: &Site<'_>, _: RawValue<'_>, out: &mut Vec<u8>) -> Result<Effect> {
+        Ok(Effect::Write(write(self.0.as_ref(), out)))
+    }
+
+    fn missing(&self, _: &Site<'_>, out: &mut Vec<u8>) -> Result<Option<ElementType>> {
+        Ok(Some(write(self.0.as_ref(), out)))
+    }
+}

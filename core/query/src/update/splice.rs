@@ -1,0 +1,128 @@
+//! A changed copy of one document or array: what stays is copied in spans as long as possible.
+
+use super::operators::Effect;
+use multifora_model::{Element, ElementType, RawDoc, RawValue};
+
+/// Writes a changed copy of one document or array, copying what is not changed in long spans.
+pub(super) struct Splice<'d> {
+    source: &'d [u8],
+    /// Where the copy begins in the output.
+    start: usize,
+    /// What has been copied (or replaced) of the source.
+    copied: usize,
+    /// Where the walk stands in the source.
+    at: usize,
+    pub(super) changed: bool,
+}
+
+impl<'d> Splice<'d> {
+    pub(super) fn new(doc: RawDoc<'d>, out: &mut Vec<u8>) -> Self {
+        let start = out.len();
+        out.extend_from_slice(&[0; 4]);
+        Splice { source: doc.as_bytes(), start, copied: 4, at: 4, changed: false }
+    }
+
+    /// An element that stays as it is.
+    pub(super) fn pass(&mut self, element: &Element<'_>) {
+        // Type byte, name, its end, payload.
+        self.at += 2 + element.name_bytes().len() + element.value.bytes.len();
+    }
+
+    fn copy_to(&mut self, end: usize, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.source.get(self.copied..end).unwrap_or_default());
+        self.copied = end;
+    }
+
+    /// Writes the header of a field whose type is not known yet.
+    pub(super) fn header(&mut self, name: &[u8], out: &mut Vec<u8>) -> usize {
+        let at = out.len();
+        out.push(0);
+        out.extend_from_slice(name);
+        out.push(0);
+        at
+    }
+
+    /// Begins an element that may change.
+    pub(super) fn open(&mut self, element: &Element<'_>, out: &mut Vec<u8>) -> usize {
+        self.copy_to(self.at, out);
+        self.header(element.name_bytes(), out)
+    }
+
+    /// Ends an element that `open` began.
+    pub(super) fn close(&mut self, header: usize, effect: Effect, element: &Element<'_>, out: &mut Vec<u8>) {
+        self.pass(element);
+        match effect {
+            Effect::Keep => return out.truncate(header),
+            Effect::Remove => out.truncate(header),
+            Effect::Write(ty) => set_type(out, header, ty),
+        }
+        self.copied = self.at;
+        self.changed = true;
+    }
+
+    /// Copies what is left of the source.
+    pub(super) fn rest(&mut self, out: &mut Vec<u8>) {
+        self.copy_to(self.source.len().saturating_sub(1), out);
+    }
+
+    /// Ends a new field that `header` began.
+    pub(super) fn finish_new(&mut self, header: usize, created: Option<ElementType>, out: &mut Vec<u8>) {
+        match created {
+            Some(ty) => {
+                set_type(out, header, ty);
+                self.changed = true;
+            }
+            None => out.truncate(header),
+        }
+    }
+
+    pub(super) fn push_index(&mut self, index: usize, value: RawValue<'_>, out: &mut Vec<u8>) {
+        push_element(out, index, value);
+        self.changed = true;
+    }
+
+    /// Frames the copy, or takes it back when nothing changed.
+    pub(super) fn finish(self, out: &mut Vec<u8>) -> bool {
+        match self.changed {
+            true => frame(out, self.start),
+            false => out.truncate(self.start),
+        }
+        self.changed
+    }
+}
+
+fn set_type(out: &mut [u8], header: usize, ty: ElementType) {
+    if let Some(tag) = out.get_mut(header) {
+        *tag = ty as u8;
+    }
+}
+
+/// Appends an array element.
+pub(super) fn push_element(out: &mut Vec<u8>, index: usize, value: RawValue<'_>) {
+    let mut digits = [0u8; 20];
+    let mut at = digits.len();
+    let mut n = index;
+    loop {
+        at -= 1;
+        if let Some(digit) = digits.get_mut(at) {
+            *digit = b'0' + u8::try_from(n % 10).unwrap_or(0);
+        }
+        n /= 10;
+        if n == 0 {
+            break;
+        }
+    }
+    out.push(value.ty as u8);
+    out.extend_from_slice(digits.get(at..).unwrap_or_default());
+    out.push(0);
+    out.extend_from_slice(value.bytes);
+}
+
+/// Ends the document that begins at `start` and writes its length.
+pub(super) fn frame(out: &mut Vec<u8>, start: usize) {
+    out.push(0);
+    let len = i32::try_from(out.len() - start).unwrap_or(i32::MAX);
+    if let Some(slot) = out.get_mut(start..start + 4) {
+        slot.copy_from_slice(&len.to_le_bytes());
+    }
+}
