@@ -10,6 +10,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = Path(os.environ.get("MULTIFORA_BUILD", ROOT / "target" / "debug"))
+BIN = Path(os.environ.get("MULTIFORA_BIN", ROOT / "build" / "bin"))
 MULTIFORA = BUILD / "multifora"
 START_SECS = 60
 STOP_SECS = 60

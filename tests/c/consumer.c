@@ -247,7 +247,7 @@ static void null_and_wrong_input(void) {
     struct {
         mf_open_options known;
         uint64_t newer;
-    } options = {{0, 0, 0, 0}, 0};
+    } options = {{0, 0, 0, 0, 0, 0}, 0};
     mf_database *with_options = NULL;
     CHECK_STATUS(mf_open(":memory:", &options.known, &with_options, &error), MF_MISUSE);
     options.known.size = sizeof options.known;
@@ -280,11 +280,11 @@ static void files_that_cannot_be_opened(const char *folder) {
 
     char missing[4200];
     snprintf(missing, sizeof missing, "%s/missing.mfdb", folder);
-    mf_open_options existing = {sizeof existing, 0, MF_OPEN_EXISTING, 0};
+    mf_open_options existing = {sizeof existing, 0, MF_OPEN_EXISTING, 0, 0, 0};
     CHECK_STATUS(mf_open(missing, &existing, &second, &error), MF_ERROR);
     CHECK(access(missing, F_OK) != 0 && errno == ENOENT);
 
-    mf_open_options read_only = {sizeof read_only, 0, MF_OPEN_READ_ONLY, 0};
+    mf_open_options read_only = {sizeof read_only, 0, MF_OPEN_READ_ONLY, 0, 0, 0};
     CHECK_STATUS(mf_open(path, &read_only, &db, &error), MF_OK);
     run_expecting(db, "{\"count\": \"c\"}", "\"n\":1");
     CHECK_STATUS(run(db, NULL, "{\"insert\": \"c\", \"documents\": [{}]}", NULL, &error), MF_ERROR);

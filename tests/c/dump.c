@@ -10,7 +10,7 @@ int main(int argc, char **argv) {
     mf_database *db = NULL;
     mf_cursor *cursor = NULL;
     mf_error error;
-    mf_open_options existing = {sizeof existing, 0, MF_OPEN_EXISTING, 0};
+    mf_open_options existing = {sizeof existing, 0, MF_OPEN_EXISTING, 0, 0, 0};
     CHECK_STATUS(mf_open(argv[1], &existing, &db, &error), MF_OK);
     mf_bytes options = doc("{\"sort\": {\"_id\": 1}}");
     CHECK_STATUS(mf_find(db, NULL, argv[2], argv[3], NULL, 0, options.data, options.len, &cursor, &error), MF_OK);
