@@ -1,6 +1,6 @@
 //! Changes of the catalogue, each inside the transaction that needs it.
 
-use super::{CollectionInfo, IndexInfo, Namespace, Validator, list_databases, namespace, record};
+use super::{CollectionInfo, Namespace, Validator, list_databases, namespace, record};
 use crate::index::ParsedSpec;
 use crate::random;
 use crate::storage_error::MapStorage;
@@ -25,6 +25,7 @@ pub fn create(txn: &mut Transaction, ns: &Namespace, options: RawDoc<'_>) -> Res
         validator: Validator::parse(options)?.map(Arc::new),
         records,
         indexes: vec![Arc::new(record::index_info(ParsedSpec::id_index(), id_table)?)],
+        building: Vec::new(),
     };
     store(txn, &info)?;
     Ok(info)
@@ -38,26 +39,12 @@ pub fn store(txn: &mut Transaction, info: &CollectionInfo) -> Result<()> {
 
 /// Drops a collection with everything in it.
 pub fn drop_collection(txn: &mut Transaction, info: &CollectionInfo) -> Result<()> {
-    for index in &info.indexes {
+    for index in info.maintained() {
         txn.drop_table(index.table).mapped()?;
     }
     txn.drop_table(info.records).mapped()?;
     txn.delete(TableId::CATALOG, &info.ns.key()).mapped()?;
     Ok(())
-}
-
-/// Gives a collection one more index, whose table holds its entries already.
-pub fn add_index(txn: &mut Transaction, info: &mut CollectionInfo, index: IndexInfo) -> Result<()> {
-    info.indexes.push(Arc::new(index));
-    store(txn, info)
-}
-
-/// Takes an index away.
-pub fn remove_index(txn: &mut Transaction, info: &mut CollectionInfo, name: &str) -> Result<()> {
-    let Some(at) = info.indexes.iter().position(|index| index.name == name) else { return Ok(()) };
-    let removed = info.indexes.remove(at);
-    txn.drop_table(removed.table).mapped()?;
-    store(txn, info)
 }
 
 /// Two databases whose names differ in case only would be one on some systems: MongoDB refuses them everywhere.

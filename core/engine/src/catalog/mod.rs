@@ -11,7 +11,7 @@ mod record;
 mod validator;
 
 pub use cache::CatalogCache;
-pub use change::{add_index, create, drop_collection, remove_index, store};
+pub use change::{create, drop_collection, store};
 pub use namespace::{MAX_DATABASE_NAME_BYTES, MAX_NAMESPACE_BYTES, Namespace, check_database_name};
 pub use record::index_info;
 pub use validator::Validator;
@@ -38,6 +38,8 @@ pub struct CollectionInfo {
     pub records: TableId,
     /// All indexes, `_id_` first.
     pub indexes: Vec<Arc<IndexInfo>>,
+    /// Indexes that are being built: writes keep their entries, reads do not know them.
+    pub building: Vec<Arc<IndexInfo>>,
 }
 
 /// One index, as of one snapshot.
@@ -80,6 +82,11 @@ impl CollectionInfo {
     /// The index with this name.
     pub fn index(&self, name: &str) -> Option<&Arc<IndexInfo>> {
         self.indexes.iter().find(|index| index.name == name)
+    }
+
+    /// The indexes that a write keeps in step: the complete ones, then those being built.
+    pub fn maintained(&self) -> impl Iterator<Item = &Arc<IndexInfo>> {
+        self.indexes.iter().chain(&self.building)
     }
 
     /// The options as a document.

@@ -57,6 +57,14 @@ impl Namespace {
         Ok(())
     }
 
+    /// May a user write to this collection?
+    pub fn check_writable(&self) -> Result<()> {
+        if self.is_system() && !self.is_known_system() {
+            return Err(invalid(format!("cannot write to '{self}'")));
+        }
+        Ok(())
+    }
+
     /// A collection whose name begins with `system.`.
     pub fn is_system(&self) -> bool {
         self.coll.starts_with("system.")

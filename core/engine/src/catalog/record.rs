@@ -1,6 +1,6 @@
 //! The catalogue's records: one BSON document per collection.
 //!
-//! `{ uuid, options, records: <table>, indexes: [ { spec, table, multikey: [bool, …] }, … ] }`. The
+//! `{ uuid, options, records: <table>, indexes: [ { spec, table, multikey: [bool, …], building? }, … ] }`. The
 //! name is the key. Unknown fields are an error: a newer build's catalogue must not be half understood.
 
 use super::{CollectionInfo, IndexInfo, Namespace, Validator};
@@ -18,13 +18,17 @@ pub fn encode(info: &CollectionInfo) -> Vec<u8> {
     out.binary("uuid", 4, &info.uuid);
     out.doc("options", RawDoc::framed(&info.options).unwrap_or(RawDoc::EMPTY));
     out.i64("records", table_number(info.records)).start_array("indexes");
-    for index in &info.indexes {
+    for (at, index) in info.maintained().enumerate() {
         out.push_start_doc().doc("spec", RawDoc::framed(&index.spec).unwrap_or(RawDoc::EMPTY));
         out.i64("table", table_number(index.table)).start_array("multikey");
         for flag in &index.multikey {
             out.push(multifora_model::OwnedValue::from(*flag).as_ref());
         }
-        out.end().end();
+        out.end();
+        if at >= info.indexes.len() {
+            out.bool("building", true);
+        }
+        out.end();
     }
     out.finish()
 }
@@ -40,6 +44,7 @@ pub fn decode(ns: Namespace, bytes: &[u8]) -> Result<CollectionInfo> {
         validator: None,
         records: TableId::CATALOG,
         indexes: Vec::new(),
+        building: Vec::new(),
     };
     for field in doc {
         let value = field.value;
@@ -57,7 +62,9 @@ pub fn decode(ns: Namespace, bytes: &[u8]) -> Result<CollectionInfo> {
             "indexes" => {
                 for index in value.as_array().ok_or_else(|| damaged("indexes"))? {
                     let parts = index.value.as_doc().ok_or_else(|| damaged("index"))?;
-                    info.indexes.push(Arc::new(decode_index(parts)?));
+                    let is_building = parts.get("building").and_then(|v| v.as_bool()) == Some(true);
+                    let list = if is_building { &mut info.building } else { &mut info.indexes };
+                    list.push(Arc::new(decode_index(parts)?));
                 }
             }
             other => return Err(damaged(&format!("unknown field {other}"))),

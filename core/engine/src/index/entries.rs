@@ -23,7 +23,7 @@ pub fn kind(index: &IndexInfo) -> EntryKind {
 /// The keys of a document in all indexes, and where they met arrays. No index has been touched yet.
 pub fn keys_of_all(collection: &CollectionInfo, doc: RawDoc<'_>) -> Result<SmallVec<[KeySet; 8]>> {
     let view = DocumentView::whole(doc);
-    collection.indexes.iter().map(|index| keys_of(index, &view)).collect()
+    collection.maintained().map(|index| keys_of(index, &view)).collect()
 }
 
 /// Writes the entries of a new document.
@@ -37,15 +37,23 @@ pub fn insert(
     doc: RawDoc<'_>,
     keys: &[KeySet],
 ) -> Result<()> {
-    for (at, (index, set)) in collection.indexes.iter().zip(keys).enumerate() {
+    for (at, (index, set)) in collection.maintained().zip(keys).enumerate() {
         if let Err(failed) = put_all(txn, index, row, set.iter()) {
-            for (index, set) in collection.indexes.iter().zip(keys).take(at) {
-                take_back(txn, index, row, set.iter())?;
+            for (index, set) in collection.maintained().zip(keys).take(at) {
+                take_back(txn, index, row, set.iter(), false)?;
             }
             return Err(failed.into_error(collection, index, doc));
         }
     }
     Ok(())
+}
+
+/// The keys of one document in one index, before and after.
+struct Change<'c> {
+    index: &'c IndexInfo,
+    old: KeySet,
+    new: KeySet,
+    is_building: bool,
 }
 
 /// Changes the entries of a document in the indexes for which `touched` says so.
@@ -60,29 +68,32 @@ pub fn replace(
     after: RawDoc<'_>,
     touched: &dyn Fn(&IndexInfo) -> bool,
 ) -> Result<ArrayPaths> {
-    let mut array_paths = ArrayPaths::from_elem(0, collection.indexes.len());
-    let mut changes: SmallVec<[(&IndexInfo, KeySet, KeySet); 8]> = SmallVec::new();
-    for (index, seen) in collection.indexes.iter().zip(array_paths.iter_mut()) {
+    let mut array_paths = ArrayPaths::new();
+    let mut changes: SmallVec<[Change<'_>; 4]> = SmallVec::new();
+    for (at, index) in collection.maintained().enumerate() {
+        array_paths.push(0);
         if !touched(index) {
             continue;
         }
         let new = keys_of(index, &DocumentView::whole(after))?;
         let old = keys_of(index, &DocumentView::whole(before))?;
-        *seen = new.array_paths;
+        if let Some(seen) = array_paths.last_mut() {
+            *seen = new.array_paths;
+        }
         if new != old {
-            changes.push((index, old, new));
+            changes.push(Change { index, old, new, is_building: at >= collection.indexes.len() });
         }
     }
-    for (at, (index, old, new)) in changes.iter().enumerate() {
-        if let Err(failed) = put_all(txn, index, row, added(old, new)) {
-            for (index, old, new) in changes.iter().take(at) {
-                take_back(txn, index, row, added(old, new))?;
+    for (at, change) in changes.iter().enumerate() {
+        if let Err(failed) = put_all(txn, change.index, row, added(&change.old, &change.new)) {
+            for done in changes.iter().take(at) {
+                take_back(txn, done.index, row, added(&done.old, &done.new), false)?;
             }
-            return Err(failed.into_error(collection, index, after));
+            return Err(failed.into_error(collection, change.index, after));
         }
     }
-    for (index, old, new) in &changes {
-        take_back(txn, index, row, added(new, old))?;
+    for change in &changes {
+        take_back(txn, change.index, row, added(&change.new, &change.old), change.is_building)?;
     }
     Ok(array_paths)
 }
@@ -90,8 +101,8 @@ pub fn replace(
 /// Deletes the entries of a document.
 pub fn delete(txn: &mut Transaction, collection: &CollectionInfo, row: RowId, doc: RawDoc<'_>) -> Result<()> {
     let view = DocumentView::whole(doc);
-    for index in &collection.indexes {
-        take_back(txn, index, row, keys_of(index, &view)?.iter())?;
+    for (at, index) in collection.maintained().enumerate() {
+        take_back(txn, index, row, keys_of(index, &view)?.iter(), at >= collection.indexes.len())?;
     }
     Ok(())
 }
@@ -142,11 +153,43 @@ fn put_all<'k>(
     Ok(())
 }
 
+/// Deletes entries. `guard_missing`: one that is not there yet must not have come in between either; the build of an
+/// index may be about to write it for the version of the document that this transaction replaces.
 fn take_back<'k>(
     txn: &mut Transaction,
     index: &IndexInfo,
     row: RowId,
-    mut keys: impl Iterator<Item = &'k [u8]>,
+    keys: impl Iterator<Item = &'k [u8]>,
+    guard_missing: bool,
 ) -> Result<()> {
-    keys.try_for_each(|key| txn.delete_entry(index.table, key, row, kind(index)).mapped().map(drop))
+    for key in keys {
+        let found = txn.delete_entry(index.table, key, row, kind(index)).mapped()?;
+        if !found && guard_missing {
+            txn.guard(index.table, &stored_key(index, key, row)).mapped()?;
+        }
+    }
+    Ok(())
+}
+
+/// The key under which storage keeps an entry.
+pub fn stored_key(index: &IndexInfo, key: &[u8], row: RowId) -> Vec<u8> {
+    match kind(index) {
+        EntryKind::Plain => [key, &row.to_key()].concat(),
+        EntryKind::Unique => key.to_vec(),
+    }
+}
+
+/// Writes the entries that an index being built needs for one document.
+pub fn insert_built(
+    txn: &mut Transaction,
+    collection: &CollectionInfo,
+    index: &IndexInfo,
+    row: RowId,
+    doc: RawDoc<'_>,
+) -> Result<u32> {
+    let keys = keys_of(index, &DocumentView::whole(doc))?;
+    match put_all(txn, index, row, keys.iter()) {
+        Ok(()) => Ok(keys.array_paths),
+        Err(failed) => Err(failed.into_error(collection, index, doc)),
+    }
 }

@@ -1,0 +1,207 @@
+//! `update`: statements that each update one document or all that match, or insert one.
+
+use super::CommandSpec;
+use super::args::{Args, Field, Types};
+use super::write_args::{append_retried, batch_documents, check_batch_size};
+use crate::catalog::Namespace;
+use crate::context::CommandContext;
+use crate::exec::compile::{check_collation, compile_context, compile_order};
+use crate::request::Request;
+use crate::write::Writer;
+use crate::write::outcome::{WriteErrors, fails_command};
+use crate::write::target::Target;
+use crate::write::update::{UpdateStatement, Updated, update_many, update_one};
+use multifora_model::{DocBuilder, ElementType, Error, ErrorCode, OwnedValue, RawDoc, RawValue, Result};
+use multifora_query::CompileContext;
+use multifora_query::filter::Filter;
+use multifora_query::update::Update;
+
+/// The row in the registry.
+pub const SPEC: CommandSpec = CommandSpec {
+    name: "update",
+    help: "Updates documents, or inserts one when none matches (upsert).",
+    writes: true,
+    retryable: true,
+    run,
+    ..CommandSpec::BASE
+};
+
+static FIELDS: &[Field] = &[
+    Field::required("updates", Types::ARRAY),
+    Field::optional("ordered", Types::STRICT_BOOL),
+    Field::optional("let", Types::OBJECT),
+    Field::optional("bypassDocumentValidation", Types::BOOL),
+    Field::optional("bypassEmptyTsReplacement", Types::BOOL),
+];
+
+static STATEMENT_FIELDS: &[Field] = &[
+    Field::required("q", Types::OBJECT),
+    Field::required("u", Types::ANY),
+    Field::optional("c", Types::OBJECT),
+    Field::optional("multi", Types::BOOL),
+    Field::optional("upsert", Types::BOOL),
+    Field::optional("upsertSupplied", Types::BOOL),
+    Field::optional("arrayFilters", Types::ARRAY),
+    Field::optional("hint", Types::STRING_OR_OBJECT),
+    Field::optional("collation", Types::OBJECT),
+    Field::optional("sort", Types::OBJECT),
+    Field::optional("sampleId", Types::BINARY),
+];
+
+/// What became of the statements so far.
+#[derive(Default)]
+struct Done {
+    n: u64,
+    modified: u64,
+    upserted: Vec<(usize, OwnedValue)>,
+    errors: WriteErrors,
+    retried: Vec<i32>,
+}
+
+/// What all statements of one command share.
+struct Batch<'a> {
+    context: &'a CommandContext<'a>,
+    ns: &'a Namespace,
+    names: &'a CompileContext,
+    ordered: bool,
+    bypass_validation: bool,
+}
+
+fn run(context: &CommandContext<'_>, request: &Request<'_>, reply: &mut DocBuilder) -> Result<()> {
+    let args = Args::command("update", FIELDS, request)?;
+    let ns = args.namespace(request)?;
+    ns.check_writable()?;
+    let docs = batch_documents(&args, "updates", request)?;
+    check_batch_size(docs.len())?;
+    let statements: Vec<Args<'_>> = docs
+        .iter()
+        .map(|doc| Args::nested("update.updates", STATEMENT_FIELDS, *doc))
+        .collect::<Result<_>>()?;
+    let names = compile_context(context, request)?;
+    let batch = Batch {
+        context,
+        ns: &ns,
+        names: &names,
+        ordered: args.bool("ordered").unwrap_or(true),
+        bypass_validation: args.bool("bypassDocumentValidation").unwrap_or(false),
+    };
+    let mut writer = Writer::new(context);
+    let mut done = Done::default();
+    let outcome = batch.run_all(&mut writer, &statements, &mut done);
+    writer.wait_durable()?;
+    outcome?;
+    context.database.counters().updates.add(statements.len() as u64);
+    reply.count("n", done.n);
+    if !done.upserted.is_empty() {
+        reply.start_array("upserted");
+        for (index, id) in &done.upserted {
+            reply.push_start_doc().count("index", *index as u64).append("_id", id.as_ref()).end();
+        }
+        reply.end();
+    }
+    reply.count("nModified", done.modified);
+    done.errors.append_to(reply);
+    append_retried(&done.retried, reply);
+    Ok(())
+}
+
+impl Batch<'_> {
+    fn run_all(&self, writer: &mut Writer<'_>, statements: &[Args<'_>], done: &mut Done) -> Result<()> {
+        for (index, args) in statements.iter().enumerate() {
+            self.context.interrupt.check()?;
+            match self.run_one(writer, args, index, done) {
+                Ok(()) => {}
+                Err(error) if fails_command(&error) => return Err(error),
+                Err(error) => {
+                    done.errors.push(index, error);
+                    if self.ordered {
+                        break;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn run_one(&self, writer: &mut Writer<'_>, args: &Args<'_>, index: usize, done: &mut Done) -> Result<()> {
+        let multi = args.bool("multi").unwrap_or(false);
+        let retry = self.context.retry_state().map(|retry| (retry, retry.stmt_id(index)));
+        if retry.is_some() && multi {
+            let text = "Cannot use (or request) retryable writes with multi=true";
+            return Err(Error::new(ErrorCode::InvalidOptions, text));
+        }
+        if let Some((retry, stmt_id)) = retry
+            && let Some(outcome) = retry.outcome(stmt_id)
+        {
+            done.retried.push(stmt_id);
+            done.add_remembered(index, &outcome);
+            return Ok(());
+        }
+        let statement = self.compile(args, multi)?;
+        let updated = match multi {
+            true => update_many(writer, self.ns, &statement)?,
+            false => update_one(writer, self.ns, &statement, retry, &remembered)?,
+        };
+        done.add(index, updated.n, updated.modified, updated.upserted);
+        Ok(())
+    }
+
+    fn compile(&self, args: &Args<'_>, multi: bool) -> Result<UpdateStatement> {
+        check_collation(args.doc("collation"))?;
+        let change = args.get("u").unwrap_or(RawValue::NULL);
+        let constants = args.doc("c");
+        if constants.is_some() && change.ty != ElementType::Array {
+            let text = "Constant values may only be specified for pipeline updates";
+            return Err(Error::location(51198, text));
+        }
+        let with_constants = constants.map(|constants| self.names.clone().with_values(constants));
+        let update = Update::compile(
+            change,
+            args.array("arrayFilters"),
+            with_constants.as_ref().unwrap_or(self.names),
+        )?;
+        if multi && update.is_replacement() {
+            return Err(Error::failed_to_parse("multi update is not supported for replacement-style update"));
+        }
+        let sort = args.doc("sort").filter(|sort| !sort.is_empty());
+        if multi && sort.is_some() {
+            return Err(Error::failed_to_parse("Cannot specify sort with multi=true"));
+        }
+        let query = args.doc("q").unwrap_or(RawDoc::EMPTY);
+        let mut target = Target::new(Filter::compile(query, self.names)?);
+        let order = compile_order(sort, args.get("hint"))?;
+        (target.spec.sort, target.spec.hint) = (order.sort, order.hint);
+        Ok(UpdateStatement {
+            target,
+            update,
+            upsert: args.bool("upsert").unwrap_or(false),
+            bypass_validation: self.bypass_validation,
+        })
+    }
+}
+
+impl Done {
+    fn add(&mut self, index: usize, n: u64, modified: u64, upserted: Option<OwnedValue>) {
+        self.n += n;
+        self.modified += modified;
+        self.upserted.extend(upserted.map(|id| (index, id)));
+    }
+
+    /// Counts a statement that was done when the command came for the first time.
+    fn add_remembered(&mut self, index: usize, outcome: &[u8]) {
+        let outcome = RawDoc::framed(outcome).unwrap_or(RawDoc::EMPTY);
+        let count = |name: &str| outcome.get(name).and_then(|v| v.as_i32()).map_or(0, i32::unsigned_abs);
+        let upserted = outcome.get("upserted").map(OwnedValue::from);
+        self.add(index, u64::from(count("n")), u64::from(count("nModified")), upserted);
+    }
+}
+
+/// What is remembered of a retryable statement: `{n, nModified, upserted?}`.
+fn remembered(updated: &Updated) -> Result<Vec<u8>> {
+    let mut outcome = DocBuilder::new();
+    outcome.count("n", updated.n).count("nModified", updated.modified);
+    if let Some(id) = &updated.upserted {
+        outcome.append("upserted", id.as_ref());
+    }
+    Ok(outcome.finish())
+}

@@ -1,0 +1,81 @@
+//! What became of the statements of a write command, and how the reply says it.
+
+use multifora_model::{DocBuilder, Error, ErrorCode, RawDoc};
+
+/// A statement that failed.
+#[derive(Clone, Debug)]
+pub struct WriteError {
+    /// Its place in the command.
+    pub index: usize,
+    /// Why.
+    pub error: Error,
+}
+
+/// The failures of one command.
+#[derive(Clone, Debug, Default)]
+pub struct WriteErrors {
+    errors: Vec<WriteError>,
+    text_bytes: usize,
+}
+
+/// Beyond this many bytes of error texts in one reply, further texts are left out (their codes stay).
+const MAX_ERROR_TEXT_BYTES: usize = 1024 * 1024;
+
+impl WriteErrors {
+    /// Adds a failure.
+    pub fn push(&mut self, index: usize, error: Error) {
+        self.errors.push(WriteError { index, error });
+    }
+
+    /// Everything went well.
+    pub fn is_empty(&self) -> bool {
+        self.errors.is_empty()
+    }
+
+    /// The failures in order.
+    pub fn iter(&self) -> impl Iterator<Item = &WriteError> {
+        self.errors.iter()
+    }
+
+    /// Writes `writeErrors`, when there are any.
+    pub fn append_to(mut self, reply: &mut DocBuilder) {
+        if self.errors.is_empty() {
+            return;
+        }
+        reply.start_array("writeErrors");
+        for failure in std::mem::take(&mut self.errors) {
+            reply.push_start_doc();
+            self.append_one(&failure, reply);
+            reply.end();
+        }
+        reply.end();
+    }
+
+    fn append_one(&mut self, failure: &WriteError, reply: &mut DocBuilder) {
+        let error = &failure.error;
+        reply.count("index", failure.index as u64).i32("code", error.code().code());
+        if let Some(details) = error.details().and_then(RawDoc::framed) {
+            reply.extend(details);
+        }
+        let text = if self.text_bytes > MAX_ERROR_TEXT_BYTES { "" } else { error.message() };
+        self.text_bytes += text.len();
+        reply.str("errmsg", text);
+    }
+}
+
+/// Fails the command as a whole, not one statement of it.
+pub fn fails_command(error: &Error) -> bool {
+    matches!(
+        error.code(),
+        ErrorCode::Interrupted
+            | ErrorCode::InterruptedAtShutdown
+            | ErrorCode::MaxTimeMSExpired
+            | ErrorCode::InternalError
+            | ErrorCode::UnknownError
+            | ErrorCode::OutOfDiskSpace
+            | ErrorCode::InvalidNamespace
+            | ErrorCode::DatabaseDifferCase
+            | ErrorCode::FileStreamFailed
+            | ErrorCode::DataCorruptionDetected
+    )
+}

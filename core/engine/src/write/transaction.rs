@@ -1,0 +1,249 @@
+//! One attempt at changing documents of one collection, and the loop that repeats attempts.
+//!
+//! Writes are optimistic: an attempt reads one snapshot, and its commit says Conflict when somebody
+//! else changed what it wrote or guarded. The loop then runs the attempt again on a fresh snapshot;
+//! after [`CONFLICTS_BEFORE_QUEUEING`] conflicts it takes its place in storage's queue of exclusive transactions, so that
+//! every writer gets its turn. Every attempt guards the catalogue record of its collection: a write and a drop
+//! or an index build never miss each other.
+
+use crate::catalog::{self, CollectionInfo, Namespace};
+use crate::context::CommandContext;
+use crate::database::Database;
+use crate::index::{KeySet, entries};
+use crate::interrupt::Interrupt;
+use crate::storage_error::{MapStorage, from_storage};
+use multifora_model::{Error, RawDoc, Result};
+use multifora_storage::{Error as StorageError, Read, RowId, Sequence, TableId, Transaction};
+use std::sync::Arc;
+
+/// After so many conflicts in a row a writer queues for its turn.
+const CONFLICTS_BEFORE_QUEUEING: u32 = 3;
+
+/// Who writes: everything that the attempts of one statement share.
+pub struct Writer<'a> {
+    /// The open file.
+    pub database: &'a Database,
+    /// Stops the work.
+    pub interrupt: &'a Interrupt,
+    /// The newest commit made so far; waited for once, at the end.
+    last_commit: Option<Sequence>,
+}
+
+/// What an attempt came to.
+pub enum Attempt<T> {
+    /// Commit it.
+    Commit(T),
+    /// There is nothing to commit.
+    Leave(T),
+}
+
+impl<'a> Writer<'a> {
+    /// A writer for a command.
+    pub fn new(context: &'a CommandContext<'_>) -> Self {
+        Self::for_work(context.database, &context.interrupt)
+    }
+
+    /// A writer for work that no command asked for (the expiry sweep).
+    pub fn for_work(database: &'a Database, interrupt: &'a Interrupt) -> Self {
+        Writer { database, interrupt, last_commit: None }
+    }
+
+    /// Runs `attempt` until it commits or has nothing to commit.
+    ///
+    /// # Errors
+    /// Those of the attempt, interruption, storage errors other than conflicts.
+    pub fn run<T>(&mut self, attempt: impl FnMut(&mut Transaction) -> Result<Attempt<T>>) -> Result<T> {
+        self.run_after(0, attempt)
+    }
+
+    /// Runs `attempt` in a transaction during which nobody else commits. For short work only.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub fn run_exclusive<T>(
+        &mut self,
+        attempt: impl FnMut(&mut Transaction) -> Result<Attempt<T>>,
+    ) -> Result<T> {
+        self.run_after(CONFLICTS_BEFORE_QUEUEING, attempt)
+    }
+
+    fn run_after<T>(
+        &mut self,
+        mut conflicts: u32,
+        mut attempt: impl FnMut(&mut Transaction) -> Result<Attempt<T>>,
+    ) -> Result<T> {
+        let store = self.database.store();
+        loop {
+            self.interrupt.check()?;
+            let mut txn = match conflicts < CONFLICTS_BEFORE_QUEUEING {
+                true => store.begin(),
+                false => store.begin_exclusive().mapped()?,
+            };
+            let value = match attempt(&mut txn)? {
+                Attempt::Leave(value) => return Ok(value),
+                Attempt::Commit(value) => value,
+            };
+            match txn.commit() {
+                Ok(committed) => {
+                    self.last_commit = self.last_commit.max(Some(committed.sequence));
+                    return Ok(value);
+                }
+                Err(StorageError::Conflict) => {
+                    self.database.counters().write_conflicts.add(1);
+                    conflicts += 1;
+                }
+                Err(error) => return Err(from_storage(error)),
+            }
+        }
+    }
+
+    /// Returns when everything committed through this writer is on disk.
+    pub fn wait_durable(self) -> Result<()> {
+        match self.last_commit {
+            Some(sequence) => self.database.store().wait_durable(sequence).mapped(),
+            None => Ok(()),
+        }
+    }
+
+    /// The collection as the transaction sees it, guarded.
+    pub fn open<'t>(&self, txn: &'t mut Transaction, ns: &Namespace) -> Result<Option<CollectionWrite<'t>>> {
+        let found = catalog::find(&*txn, self.database.catalog_cache(), ns)?;
+        Ok(match found {
+            Some(collection) => {
+                txn.guard(TableId::CATALOG, &ns.key()).mapped()?;
+                Some(CollectionWrite { txn, collection, multikey_changed: false, validates: true })
+            }
+            None => None,
+        })
+    }
+
+    /// Like [`open`](Self::open); creates the collection when there is none.
+    pub fn open_or_create<'t>(
+        &self,
+        txn: &'t mut Transaction,
+        ns: &Namespace,
+    ) -> Result<CollectionWrite<'t>> {
+        let collection = match catalog::find(&*txn, self.database.catalog_cache(), ns)? {
+            Some(collection) => {
+                txn.guard(TableId::CATALOG, &ns.key()).mapped()?;
+                collection
+            }
+            None => Arc::new(catalog::create(txn, ns, RawDoc::EMPTY)?),
+        };
+        Ok(CollectionWrite { txn, collection, multikey_changed: false, validates: true })
+    }
+}
+
+/// The writes of one attempt. Each of its methods does its whole work or changes nothing, so that after an error the
+/// other documents of the attempt can still be committed.
+pub struct CollectionWrite<'t> {
+    /// What reads see: the snapshot and the writes so far.
+    pub txn: &'t mut Transaction,
+    /// The collection.
+    pub collection: Arc<CollectionInfo>,
+    multikey_changed: bool,
+    validates: bool,
+}
+
+impl CollectionWrite<'_> {
+    /// Leaves the collection's validator out (`bypassDocumentValidation`).
+    #[must_use]
+    pub fn bypassing_validation(mut self, bypass: bool) -> Self {
+        self.validates = !bypass;
+        self
+    }
+
+    /// Stores a new document (already prepared: `_id` first, sizes checked).
+    ///
+    /// # Errors
+    /// `DuplicateKey`, `DocumentValidationFailure`, `CannotIndexParallelArrays`; storage errors.
+    pub fn insert(&mut self, bytes: &[u8]) -> Result<RowId> {
+        let doc = framed(bytes)?;
+        self.validate(None, doc)?;
+        let keys = entries::keys_of_all(&self.collection, doc)?;
+        let row = self.txn.append(self.collection.records, bytes).mapped()?;
+        if let Err(error) = entries::insert(self.txn, &self.collection, row, doc, &keys) {
+            self.txn.delete(self.collection.records, &row.to_key()).mapped()?;
+            return Err(error);
+        }
+        self.note_arrays(keys.iter().map(|set: &KeySet| set.array_paths));
+        Ok(row)
+    }
+
+    /// Puts a new version in place of a document. `touched` says for which indexes keys may have changed.
+    ///
+    /// # Errors
+    /// As [`insert`](Self::insert).
+    pub fn replace(
+        &mut self,
+        row: RowId,
+        before: &[u8],
+        after: &[u8],
+        touched: &dyn Fn(&catalog::IndexInfo) -> bool,
+    ) -> Result<()> {
+        let (old, new) = (framed(before)?, framed(after)?);
+        self.validate(Some(old), new)?;
+        let arrays = entries::replace(self.txn, &self.collection, row, old, new, touched)?;
+        self.txn.put(self.collection.records, &row.to_key(), after).mapped()?;
+        self.note_arrays(arrays.into_iter());
+        Ok(())
+    }
+
+    /// Deletes a document.
+    pub fn delete(&mut self, row: RowId, bytes: &[u8]) -> Result<()> {
+        entries::delete(self.txn, &self.collection, row, framed(bytes)?)?;
+        self.txn.delete(self.collection.records, &row.to_key()).mapped()?;
+        Ok(())
+    }
+
+    /// The document of a row as this transaction sees it.
+    pub fn get(&self, row: RowId) -> Result<Option<multifora_storage::Record>> {
+        self.txn.get(self.collection.records, &row.to_key()).mapped()
+    }
+
+    /// Writes what the documents changed in the catalogue. To be called once, before the commit.
+    pub fn finish(self) -> Result<()> {
+        if self.multikey_changed {
+            catalog::store(self.txn, &self.collection)?;
+        }
+        Ok(())
+    }
+
+    fn validate(&self, before: Option<RawDoc<'_>>, after: RawDoc<'_>) -> Result<()> {
+        match &self.collection.validator {
+            Some(validator) if self.validates => validator.check(before, after),
+            _ => Ok(()),
+        }
+    }
+
+    /// Sets the multikey flags of fields that met their first array.
+    fn note_arrays(&mut self, array_paths: impl Iterator<Item = u32>) {
+        for (at, met) in array_paths.enumerate() {
+            if met != 0 {
+                self.note_array(at, met);
+            }
+        }
+    }
+
+    /// The same for one index, by its place among the maintained ones.
+    pub fn note_array(&mut self, at: usize, met: u32) {
+        let is_new = |(field, known): (usize, &bool)| !known && met & (1 << field) != 0;
+        let index = self.collection.maintained().nth(at);
+        if !index.is_some_and(|index| index.multikey.iter().enumerate().any(is_new)) {
+            return;
+        }
+        let collection = Arc::make_mut(&mut self.collection);
+        let index = collection.indexes.iter_mut().chain(&mut collection.building).nth(at);
+        if let Some(index) = index {
+            for (field, flag) in Arc::make_mut(index).multikey.iter_mut().enumerate() {
+                *flag |= met & (1 << field) != 0;
+            }
+            self.multikey_changed = true;
+        }
+    }
+}
+
+/// A stored record's bytes as a document.
+pub fn framed(bytes: &[u8]) -> Result<RawDoc<'_>> {
+    RawDoc::framed(bytes).ok_or_else(|| Error::internal("a stored record is no BSON document"))
+}
