@@ -171,7 +171,8 @@ impl Connection {
         // A message header is short; kept aside, it survives a panic that takes the buffer along.
         let before: SmallVec<[u8; 32]> = SmallVec::from_slice(out);
         let mut buffer = std::mem::take(out);
-        let mut attempt = || dispatch::run(self, request, DocBuilder::with_buffer(std::mem::take(&mut buffer)));
+        let mut attempt =
+            || dispatch::run(self, request, DocBuilder::with_buffer(std::mem::take(&mut buffer)));
         *out = match catch_unwind(AssertUnwindSafe(&mut attempt)) {
             Ok(Ok(reply)) => reply,
             Ok(Err(error)) => error_reply(&before, &error),
@@ -190,8 +191,13 @@ impl Connection {
     /// Puts a command on the list of what is running.
     pub(crate) fn begin(&self, command: &'static str, db: &str, interrupt: &Interrupt) -> Running<'_> {
         let id = self.database.next_operation_id();
-        let operation =
-            Operation { id, command, ns: db.to_owned(), started: Instant::now(), interrupt: interrupt.clone() };
+        let operation = Operation {
+            id,
+            command,
+            ns: db.to_owned(),
+            started: Instant::now(),
+            interrupt: interrupt.clone(),
+        };
         self.shared.running.lock().push(operation);
         Running { connection: &self.shared, id }
     }
@@ -223,5 +229,7 @@ fn panic_error(command: &str, panic: &(dyn std::any::Any + Send)) -> Error {
     let what = (panic.downcast_ref::<&str>().copied())
         .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
         .unwrap_or("no message");
-    Error::internal(format!("the command '{command}' broke one of its own promises (a panic: {what}); this is a fault in MultiforaDB"))
+    Error::internal(format!(
+        "the command '{command}' broke one of its own promises (a panic: {what}); this is a fault in MultiforaDB"
+    ))
 }

@@ -1,8 +1,8 @@
 //! What a running command may touch.
 
 use crate::commands::CommandSpec;
-use crate::database::Database;
 use crate::connection::Connection;
+use crate::database::Database;
 use crate::interrupt::Interrupt;
 use crate::session::{RetryableWrite, SessionRef};
 use multifora_model::RawDoc;

@@ -12,7 +12,7 @@ use crate::limits::{CURSOR_IDLE, DEFAULT_FIRST_BATCH_DOCS, MAX_BATCH_BYTES, MAX_
 use multifora_model::{DocBuilder, Error, ErrorCode, RawDoc, Result};
 use parking_lot::Mutex;
 use std::collections::HashMap;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Whether a source has more to give.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,6 +94,7 @@ pub fn open_cursor(
     let max_docs = request.batch_size.unwrap_or(DEFAULT_FIRST_BATCH_DOCS);
     reply.start_doc("cursor");
     let progress = fill(&ctx.interrupt, source.as_mut(), "firstBatch", max_docs, reply)?;
+    ctx.database.counters().cursors_opened.add(1);
     let keep = progress == Progress::More && !request.single_batch;
     let id = if keep { ctx.database.cursors().register(ctx, ns, source, request)? } else { 0 };
     reply.i64("id", id).str("ns", ns).end();
@@ -109,11 +110,11 @@ pub(crate) fn fetch_more(
     reply: &mut DocBuilder,
 ) -> Result<()> {
     let registry = ctx.database.cursors();
-    let mut checked_out = registry.check_out(ctx, id, ns)?;
+    let (mut checked_out, interrupt) = registry.check_out(ctx, id, ns)?;
     reply.start_doc("cursor");
     let max_docs = batch_size.unwrap_or(u64::MAX);
     // On an error the checked-out cursor is dropped, which removes it from the registry.
-    let progress = fill(&ctx.interrupt, checked_out.source()?, "nextBatch", max_docs, reply)?;
+    let progress = fill(&interrupt, checked_out.source()?, "nextBatch", max_docs, reply)?;
     let open = progress == Progress::More && checked_out.put_back();
     reply.i64("id", if open { id } else { 0 }).str("ns", ns).end();
     Ok(())
@@ -145,6 +146,8 @@ struct Entry {
     no_timeout: bool,
     await_data: bool,
     last_used: Instant,
+    /// What is left of the command's maxTimeMS for its getMores.
+    time_left: Option<Duration>,
     /// `None` while a getMore works on it.
     source: Option<Box<dyn BatchSource>>,
     /// Stops the getMore that works on it.
@@ -194,6 +197,7 @@ impl CursorRegistry {
             no_timeout: request.no_timeout,
             await_data: request.await_data,
             last_used: Instant::now(),
+            time_left: ctx.interrupt.deadline().map(|at| at.saturating_duration_since(Instant::now())),
             source: Some(source),
             in_use_by: None,
         };
@@ -201,7 +205,8 @@ impl CursorRegistry {
         Ok(id)
     }
 
-    fn check_out(&self, ctx: &CommandContext<'_>, id: i64, ns: &str) -> Result<CheckedOut<'_>> {
+    /// The cursor, and the token that stops the work on it.
+    fn check_out(&self, ctx: &CommandContext<'_>, id: i64, ns: &str) -> Result<(CheckedOut<'_>, Interrupt)> {
         let mut cursors = self.cursors.lock();
         let entry = cursors.get_mut(&id).ok_or_else(|| not_found(id))?;
         if entry.ns != ns {
@@ -212,16 +217,20 @@ impl CursorRegistry {
             return Err(Error::new(ErrorCode::Unauthorized, text));
         }
         check_session(id, entry.session, ctx.session_id())?;
+        if ctx.interrupt.deadline().is_some() && !entry.await_data {
+            return Err(Error::bad_value(
+                "cannot set maxTimeMS on getMore command for a non-awaitData cursor",
+            ));
+        }
         let Some(source) = entry.source.take() else {
             return Err(Error::new(ErrorCode::CursorInUse, format!("cursor id {id} is already in use")));
         };
-        entry.in_use_by = Some(ctx.interrupt.clone());
-        Ok(CheckedOut { registry: self, id, source: Some(source) })
-    }
-
-    /// May getMore on this cursor wait for data (and so carry maxTimeMS)?
-    pub(crate) fn awaits_data(&self, id: i64) -> bool {
-        self.cursors.lock().get(&id).is_some_and(|entry| entry.await_data)
+        let deadline = entry.time_left.and_then(|left| Instant::now().checked_add(left));
+        let interrupt =
+            if entry.await_data { ctx.interrupt.clone() } else { ctx.interrupt.with_deadline(deadline) };
+        entry.in_use_by = Some(interrupt.clone());
+        entry.last_used = Instant::now();
+        Ok((CheckedOut { registry: self, id, source: Some(source) }, interrupt))
     }
 
     /// Closes a cursor; a getMore that works on it is interrupted.
@@ -315,6 +324,7 @@ impl CheckedOut<'_> {
         let Some(entry) = cursors.get_mut(&self.id) else { return false };
         entry.source = self.source.take();
         entry.in_use_by = None;
+        entry.time_left = entry.time_left.map(|left| left.saturating_sub(entry.last_used.elapsed()));
         entry.last_used = Instant::now();
         true
     }

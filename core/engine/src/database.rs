@@ -324,7 +324,9 @@ fn storage_options(options: &OpenOptions) -> multifora_storage::Options {
     }
     storage.durability = match options.durability {
         Durability::Sync => multifora_storage::Durability::Sync,
-        Durability::Relaxed { sync_every_ms } => multifora_storage::Durability::Relaxed { every_ms: sync_every_ms },
+        Durability::Relaxed { sync_every_ms } => {
+            multifora_storage::Durability::Relaxed { every_ms: sync_every_ms }
+        }
     };
     storage.read_only = options.read_only;
     storage.create = options.create;

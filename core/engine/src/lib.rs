@@ -1,7 +1,7 @@
 //! What a database does: catalogue, indexes, planner, executor, sessions, cursors, commands.
 //!
 //! Module order (each may use those before it): `interrupt` · `limits` · `random` · `counters` · `request` ·
-//! `storage_error` · `catalog` · `index` · `session` · `cursor` · `database` · `connection` · `context` · `plan` ·
+//! `storage_error` · `system_info` · `catalog` · `index` · `session` · `cursor` · `database` · `connection` · `context` · `plan` ·
 //! `exec` · `write` · `commands` (registry and one file each) · `ttl` · `upkeep`.
 #![forbid(unsafe_code)]
 
@@ -21,6 +21,7 @@ mod random;
 pub mod request;
 pub mod session;
 pub mod storage_error;
+mod system_info;
 pub mod ttl;
 mod upkeep;
 pub mod write;

@@ -26,3 +26,9 @@ pub const MAX_WIRE_VERSION: i32 = 21;
 pub const MAX_CLIENT_METADATA_BYTES: usize = 512;
 /// How often expired cursors and sessions are looked for.
 pub const UPKEEP_INTERVAL: Duration = Duration::from_secs(10);
+/// The version of MongoDB whose wire protocol and behaviour this one speaks: what buildInfo says, for tools that ask.
+pub const COMPATIBLE_VERSION: [i32; 3] = [7, 0, 0];
+/// The feature compatibility version that goes with it.
+pub const FEATURE_COMPATIBILITY_VERSION: &str = "7.0";
+/// Connections that a listener accepts at one time.
+pub const MAX_CONNECTIONS: usize = 4096;

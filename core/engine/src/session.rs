@@ -238,7 +238,13 @@ impl RetryableWrite {
         latest.move_on_to(txn_number);
         state.checked_out = true;
         drop(state);
-        Ok(RetryableWrite { session: Arc::clone(session), table, txn_number, first_stmt_id: 0, stmt_ids: None })
+        Ok(RetryableWrite {
+            session: Arc::clone(session),
+            table,
+            txn_number,
+            first_stmt_id: 0,
+            stmt_ids: None,
+        })
     }
 
     pub(crate) fn set_stmt_ids(&mut self, first: Option<i32>, ids: Option<Vec<i32>>) {
@@ -249,7 +255,8 @@ impl RetryableWrite {
     /// The statement number of the command's statement at `index` (from 0).
     pub fn stmt_id(&self, index: usize) -> i32 {
         let explicit = self.stmt_ids.as_ref().and_then(|ids| ids.get(index)).copied();
-        explicit.unwrap_or_else(|| self.first_stmt_id.saturating_add(i32::try_from(index).unwrap_or(i32::MAX)))
+        explicit
+            .unwrap_or_else(|| self.first_stmt_id.saturating_add(i32::try_from(index).unwrap_or(i32::MAX)))
     }
 
     /// What the statement's first execution came to, as a document, when it is done already.
@@ -302,7 +309,8 @@ impl RetryChunk<'_> {
     pub fn put(&self, transaction: &mut Transaction) -> Result<()> {
         let Some(first) = self.runs.first() else { return Ok(()) };
         let write = self.write;
-        let stale = write.session.state.lock().latest.as_ref().map(|l| l.stale_rows.clone()).unwrap_or_default();
+        let stale =
+            write.session.state.lock().latest.as_ref().map(|l| l.stale_rows.clone()).unwrap_or_default();
         for row in stale {
             transaction.delete(write.table, &row).mapped()?;
         }
@@ -354,7 +362,9 @@ impl WriteRecord {
     }
 
     fn read_runs(&mut self, mut bytes: &[u8]) {
-        while let (Some(first), Some(count), Some(len)) = (read_i32(bytes, 0), read_i32(bytes, 4), read_i32(bytes, 8)) {
+        while let (Some(first), Some(count), Some(len)) =
+            (read_i32(bytes, 0), read_i32(bytes, 4), read_i32(bytes, 8))
+        {
             let end = usize::try_from(len).unwrap_or(0).saturating_add(8);
             let Some(outcome) = bytes.get(8..end) else { return };
             self.outcomes.insert(first, (count, outcome.to_vec()));

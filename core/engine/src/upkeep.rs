@@ -37,7 +37,11 @@ impl Signal {
 
 impl Upkeep {
     /// Starts the thread. `ttl_interval`: `None` never looks for expired documents.
-    pub(crate) fn start(&self, database: WeakDatabase, ttl_interval: Option<Duration>) -> std::io::Result<()> {
+    pub(crate) fn start(
+        &self,
+        database: WeakDatabase,
+        ttl_interval: Option<Duration>,
+    ) -> std::io::Result<()> {
         let signal = Arc::clone(&self.signal);
         let handle = thread::Builder::new()
             .name(String::from("mf-upkeep"))

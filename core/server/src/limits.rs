@@ -7,7 +7,7 @@ pub const HEADER_BYTES: usize = 16;
 /// Largest message: what hello announces, and room for the envelope.
 pub const MAX_MESSAGE_BYTES: usize = multifora_engine::limits::MAX_MESSAGE_BYTES + 16 * 1024;
 /// Connections at one time.
-pub const MAX_CONNECTIONS: usize = 4096;
+pub const MAX_CONNECTIONS: usize = multifora_engine::limits::MAX_CONNECTIONS;
 /// Bytes read ahead of what a message says it needs; a connection's buffer starts with them.
 pub const READ_BYTES: usize = 16 * 1024;
 /// A buffer larger than this is given back after the message that needed it.

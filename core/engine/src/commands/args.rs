@@ -94,6 +94,9 @@ impl<'a> Args<'a> {
         let mut present = Vec::with_capacity(8);
         if let Some(first) = fields_of_body.next() {
             // An alias (`findandmodify`) names the same field.
+            if let Some(own) = fields.iter().find(|f| f.name == name) {
+                check_type(name, name, own.types, first.value)?;
+            }
             present.push((name, first.value));
         }
         let args = Self::walk(name, fields, fields_of_body, present, Some(request))?;
@@ -126,6 +129,9 @@ impl<'a> Args<'a> {
             let Some(at) = fields.iter().position(|f| f.name.as_bytes() == element.name_bytes()) else {
                 if request.is_some() && generic::is_generic(element.name()) {
                     continue;
+                }
+                if request.is_some() && element.name() == path {
+                    return Err(duplicate_field(path, path));
                 }
                 return Err(unknown_field(path, element.name()));
             };
@@ -281,7 +287,10 @@ pub fn wrong_type(path: &str, value: RawValue<'_>, types: Types) -> Error {
         [only] => format!("BSON field '{path}' is the wrong type '{found}', expected type '{}'", only.name()),
         many => {
             let names: Vec<&str> = many.iter().map(|t| t.name()).collect();
-            format!("BSON field '{path}' is the wrong type '{found}', expected types '[{}]'", names.join(", "))
+            format!(
+                "BSON field '{path}' is the wrong type '{found}', expected types '[{}]'",
+                names.join(", ")
+            )
         }
     })
 }
@@ -303,5 +312,8 @@ pub fn missing_field(path: &str, name: &str) -> Error {
 }
 
 fn out_of_range(name: &str, relation: &str, limit: i64, found: i64) -> Error {
-    Error::location(51024, format!("BSON field '{name}' value must be {relation} {limit}, actual value '{found}'"))
+    Error::location(
+        51024,
+        format!("BSON field '{name}' value must be {relation} {limit}, actual value '{found}'"),
+    )
 }

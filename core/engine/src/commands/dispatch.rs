@@ -88,14 +88,17 @@ fn check_place(
         return Err(Error::new(ErrorCode::IllegalOperation, text));
     }
     if spec.writes && connection.database().is_read_only() {
-        let text = format!("{} is refused: '{}' was opened read-only", spec.name, connection.database().path());
+        let text =
+            format!("{} is refused: '{}' was opened read-only", spec.name, connection.database().path());
         return Err(Error::new(ErrorCode::IllegalOperation, text));
     }
     let alone = connection.info().replica_set.is_none();
     match generic.unsatisfiable_w {
         Some(w) if spec.writes && alone => Err(Error::bad_value(match w.as_str() {
             Some(mode) => {
-                format!("cannot use non-majority 'w' mode {mode} when a host is not a member of a replica set")
+                format!(
+                    "cannot use non-majority 'w' mode {mode} when a host is not a member of a replica set"
+                )
             }
             None => String::from("cannot use 'w' > 1 when a host is not replicated"),
         })),
@@ -135,9 +138,10 @@ fn stmt_ids(array: RawDoc<'_>) -> Result<Vec<i32>> {
 fn append_write_concern_error(generic: &Generic<'_>, reply: &mut DocBuilder) {
     let Some(w) = generic.unsatisfiable_w else { return };
     let (code, text) = match (w.ty, w.as_str()) {
-        (ElementType::String, Some(mode)) => {
-            (ErrorCode::UnknownReplWriteConcern, format!("No write concern mode named '{mode}' found in replica set configuration"))
-        }
+        (ElementType::String, Some(mode)) => (
+            ErrorCode::UnknownReplWriteConcern,
+            format!("No write concern mode named '{mode}' found in replica set configuration"),
+        ),
         _ => (ErrorCode::UnsatisfiableWriteConcern, String::from("Not enough data-bearing nodes")),
     };
     reply.start_doc("writeConcernError");

@@ -82,11 +82,38 @@ static ROWS: &[Row] = &[
 
 /// The commands of MongoDB's Stable API, version 1.
 static STABLE_API_V1: &[&str] = &[
-    "abortTransaction", "aggregate", "bulkWrite", "collMod", "commitTransaction", "count", "create",
-    "createIndexes", "delete", "drop", "dropDatabase", "dropIndexes", "endSessions", "explain", "find",
-    "findAndModify", "getMore", "hello", "insert", "killCursors", "listCollections", "listDatabases",
-    "listIndexes", "ping", "refreshSessions", "update",
+    "abortTransaction",
+    "aggregate",
+    "bulkWrite",
+    "collMod",
+    "commitTransaction",
+    "count",
+    "create",
+    "createIndexes",
+    "delete",
+    "drop",
+    "dropDatabase",
+    "dropIndexes",
+    "endSessions",
+    "explain",
+    "find",
+    "findAndModify",
+    "getMore",
+    "hello",
+    "insert",
+    "killCursors",
+    "listCollections",
+    "listDatabases",
+    "listIndexes",
+    "ping",
+    "refreshSessions",
+    "update",
 ];
+
+/// Is this a command of the Stable API, version 1?
+pub(super) fn is_in_stable_api(command: &str) -> bool {
+    STABLE_API_V1.contains(&command)
+}
 
 /// Is this an argument that every command takes?
 pub fn is_generic(name: &str) -> bool {
@@ -125,7 +152,7 @@ impl<'a> Generic<'a> {
             let text = "Provided apiStrict and/or apiDeprecationErrors without passing apiVersion";
             return Err(Error::location(4_886_600, text));
         }
-        if self.api_strict && !STABLE_API_V1.contains(&command) {
+        if self.api_strict && !is_in_stable_api(command) {
             let text = format!("Provided apiStrict:true, but the command {command} is not in API Version 1");
             return Err(Error::new(ErrorCode::APIStrictError, text));
         }
@@ -173,8 +200,9 @@ pub fn session_id(lsid: RawDoc<'_>) -> Result<[u8; 16]> {
     let args = args::Args::nested("lsid", LSID, lsid)?;
     let id = args.get("id").unwrap_or(RawValue::NULL);
     match id.as_binary() {
-        Some((4, bytes)) => <[u8; 16]>::try_from(bytes)
-            .map_err(|_| Error::new(ErrorCode::InvalidUUID, "uuid must be a 16-byte binary field with UUID (4) subtype")),
+        Some((4, bytes)) => <[u8; 16]>::try_from(bytes).map_err(|_| {
+            Error::new(ErrorCode::InvalidUUID, "uuid must be a 16-byte binary field with UUID (4) subtype")
+        }),
         _ => {
             let text = "BSON field 'lsid.id' is the wrong binData type, expected type 'UUID'";
             Err(Error::type_mismatch(text))
@@ -222,7 +250,8 @@ fn read_preference(_: &mut Generic<'_>, value: RawValue<'_>) -> Result<()> {
     match mode {
         Some(mode) if READ_PREFERENCE_MODES.contains(&mode) => Ok(()),
         Some(mode) => {
-            let text = format!("Enumeration value '{mode}' for field '$readPreference.mode' is not a valid value.");
+            let text =
+                format!("Enumeration value '{mode}' for field '$readPreference.mode' is not a valid value.");
             Err(Error::bad_value(text))
         }
         None => Err(args::missing_field("$readPreference", "mode")),
@@ -278,12 +307,16 @@ fn write_concern<'a>(generic: &mut Generic<'a>, value: RawValue<'a>) -> Result<(
     match (args::to_i64(w), w.ty) {
         (Some(members), _) => {
             if !(0..=MAX_W).contains(&members) {
-                let text = format!("w has to be a non-negative number and not greater than {MAX_W}; found: {members}");
+                let text = format!(
+                    "w has to be a non-negative number and not greater than {MAX_W}; found: {members}"
+                );
                 return Err(Error::failed_to_parse(text));
             }
             keep(&mut generic.unsatisfiable_w, (members > 1).then_some(w))
         }
-        (None, ElementType::String) => keep(&mut generic.unsatisfiable_w, (w.as_str() != Some("majority")).then_some(w)),
+        (None, ElementType::String) => {
+            keep(&mut generic.unsatisfiable_w, (w.as_str() != Some("majority")).then_some(w))
+        }
         (None, ElementType::Document) => keep(&mut generic.unsatisfiable_w, Some(w)),
         _ => Err(Error::failed_to_parse("w has to be a number, string, or object")),
     }

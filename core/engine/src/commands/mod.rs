@@ -11,12 +11,51 @@ use crate::context::CommandContext;
 use crate::request::Request;
 use multifora_model::{DocBuilder, Error, Result};
 
+mod aggregate;
 pub mod args;
+mod build_info;
+mod connection_status;
 mod count;
+mod create;
+mod create_indexes;
+pub(crate) mod current_op;
+mod delete;
 pub(crate) mod dispatch;
 mod distinct;
+mod explain;
+mod drop;
+mod drop_database;
+mod drop_indexes;
+mod end_sessions;
+mod find;
+mod fsync;
 pub mod generic;
+mod get_cmd_line_opts;
+mod get_log;
+mod get_more;
+mod get_parameter;
+mod hello;
+mod host_info;
+mod insert;
+mod kill_cursors;
+mod kill_op;
+mod kill_sessions;
+mod list_collections;
+mod list_commands;
+mod list_cursor;
+mod list_databases;
+mod list_indexes;
 mod ping;
+mod refresh_sessions;
+mod replica_set_status;
+mod server_status;
+mod session_ids;
+mod set_feature_compatibility_version;
+mod set_parameter;
+mod start_session;
+mod update;
+mod whats_my_uri;
+mod write_args;
 
 /// One command.
 pub struct CommandSpec {
@@ -51,9 +90,47 @@ impl CommandSpec {
 
 /// Every command, in alphabetical order of its rows' names.
 pub static REGISTRY: &[&CommandSpec] = &[
+    &aggregate::SPEC,
+    &build_info::SPEC,
+    &connection_status::SPEC,
     &count::SPEC,
+    &create::SPEC,
+    &create_indexes::SPEC,
+    &current_op::SPEC,
+    &delete::SPEC,
     &distinct::SPEC,
+    &explain::SPEC,
+    &drop::SPEC,
+    &drop_database::SPEC,
+    &drop_indexes::SPEC,
+    &end_sessions::SPEC,
+    &find::SPEC,
+    &fsync::SPEC,
+    &get_cmd_line_opts::SPEC,
+    &get_log::SPEC,
+    &get_more::SPEC,
+    &get_parameter::SPEC,
+    &hello::SPEC,
+    &host_info::SPEC,
+    &insert::SPEC,
+    &kill_cursors::SPEC,
+    &kill_op::SPEC,
+    &kill_sessions::ALL,
+    &kill_sessions::BY_PATTERN,
+    &kill_sessions::SPEC,
+    &list_collections::SPEC,
+    &list_commands::SPEC,
+    &list_databases::SPEC,
+    &list_indexes::SPEC,
     &ping::SPEC,
+    &refresh_sessions::SPEC,
+    &replica_set_status::SPEC,
+    &server_status::SPEC,
+    &set_feature_compatibility_version::SPEC,
+    &set_parameter::SPEC,
+    &start_session::SPEC,
+    &update::SPEC,
+    &whats_my_uri::SPEC,
 ];
 
 /// The command with this name or alias; the letter case counts.
