@@ -124,10 +124,10 @@ fn compare_numbers(a: RawValue<'_>, b: RawValue<'_>) -> Ordering {
 }
 
 fn compare_strings(a: RawValue<'_>, b: RawValue<'_>, collator: Option<&dyn Collator>) -> Ordering {
-    if let Some(collator) = collator {
-        if let (Some(a), Some(b)) = (a.as_str(), b.as_str()) {
-            return collator.compare(a, b);
-        }
+    if let Some(collator) = collator
+        && let (Some(a), Some(b)) = (a.as_str(), b.as_str())
+    {
+        return collator.compare(a, b);
     }
     a.as_str_bytes().cmp(&b.as_str_bytes())
 }
@@ -139,12 +139,7 @@ pub(crate) fn code_and_scope(value: RawValue<'_>) -> Option<(&[u8], RawDoc<'_>)>
     Some((code, RawDoc::framed(value.bytes.get(8 + text_len..)?)?))
 }
 
-fn compare_fields(
-    a: RawDoc<'_>,
-    b: RawDoc<'_>,
-    collator: Option<&dyn Collator>,
-    depth: u32,
-) -> Ordering {
+fn compare_fields(a: RawDoc<'_>, b: RawDoc<'_>, collator: Option<&dyn Collator>, depth: u32) -> Ordering {
     walk(a, b, depth, |x, y| {
         canonical_class(x.value.ty)
             .cmp(&canonical_class(y.value.ty))
@@ -153,12 +148,7 @@ fn compare_fields(
     })
 }
 
-fn compare_elements(
-    a: RawDoc<'_>,
-    b: RawDoc<'_>,
-    collator: Option<&dyn Collator>,
-    depth: u32,
-) -> Ordering {
+fn compare_elements(a: RawDoc<'_>, b: RawDoc<'_>, collator: Option<&dyn Collator>, depth: u32) -> Ordering {
     walk(a, b, depth, |x, y| compare_values(x.value, y.value, collator, depth + 1))
 }
 
@@ -170,6 +160,9 @@ fn walk<'a>(
 ) -> Ordering {
     if depth >= MAX_COMPARE_DEPTH {
         return a.as_bytes().cmp(b.as_bytes());
+    }
+    if depth == 0 && a == b {
+        return Ordering::Equal;
     }
     let (mut left, mut right): (Elements<'a>, Elements<'a>) = (a.iter(), b.iter());
     loop {
@@ -184,3 +177,6 @@ fn walk<'a>(
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

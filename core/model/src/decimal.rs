@@ -4,9 +4,10 @@
 //! digits) and exponent. Text is exactly what the BSON specification prescribes, so that clients,
 //! Extended JSON and error messages agree. Arithmetic is in `decimal_arithmetic`.
 
+mod text;
+
 use std::cmp::Ordering;
-use std::fmt;
-use std::io::Write;
+use text::Text;
 
 /// Most digits of a coefficient.
 pub const MAX_DIGITS: u32 = 34;
@@ -85,41 +86,6 @@ impl Decimal128 {
             return Self::finite(negative, coefficient, exponent);
         }
         Self::from_digits(negative, coefficient.to_string().as_bytes(), exponent.into()).0
-    }
-
-    /// From ASCII digits and an exponent; the flag says whether nothing was lost.
-    fn from_digits(negative: bool, digits: &[u8], exponent: i64) -> (Self, bool) {
-        let zeros = digits.iter().take_while(|d| **d == b'0').count();
-        let digits = digits.get(zeros..).unwrap_or_default();
-        let (min, max) = (i64::from(MIN_EXPONENT), i64::from(MAX_EXPONENT));
-        if digits.is_empty() {
-            return (Self::finite(negative, 0, exponent.clamp(min, max) as i32), true);
-        }
-        let count = i64::try_from(digits.len()).unwrap_or(i64::MAX);
-        // How many digits must go: too many of them, or places below the smallest exponent.
-        let excess = (count - i64::from(MAX_DIGITS)).max(min.saturating_sub(exponent)).max(0);
-        let keep = usize::try_from(count - excess).unwrap_or(0);
-        let (kept, dropped) = digits.split_at(keep.min(digits.len()));
-        let mut coefficient = kept.iter().fold(0u128, |n, d| n * 10 + u128::from(d - b'0'));
-        let exact = dropped.iter().all(|d| *d == b'0');
-        // All digits below the place before the last kept one round to zero.
-        let below_half_place = excess > count;
-        if !exact && !below_half_place && rounds_up(coefficient, dropped) {
-            coefficient += 1;
-        }
-        let mut exponent = exponent.saturating_add(excess);
-        if coefficient > MAX_COEFFICIENT {
-            coefficient /= 10;
-            exponent += 1;
-        }
-        while exponent > max && coefficient != 0 && coefficient <= MAX_COEFFICIENT / 10 {
-            coefficient *= 10;
-            exponent -= 1;
-        }
-        if exponent > max {
-            return (if negative { Self::NEG_INFINITY } else { Self::INFINITY }, false);
-        }
-        (Self::finite(negative, coefficient, exponent as i32), exact)
     }
 
     /// Sign, coefficient and exponent. Coefficients that are no valid encoding read as zero (IEEE 754).
@@ -225,7 +191,13 @@ impl Decimal128 {
     pub fn to_f64(self) -> f64 {
         match self.parts() {
             P::Nan => f64::NAN,
-            P::Infinity { negative } => if negative { f64::NEG_INFINITY } else { f64::INFINITY },
+            P::Infinity { negative } => {
+                if negative {
+                    f64::NEG_INFINITY
+                } else {
+                    f64::INFINITY
+                }
+            }
             P::Finite { negative, coefficient, exponent } => {
                 let magnitude = magnitude_to_f64(coefficient, exponent);
                 if negative { -magnitude } else { magnitude }
@@ -253,21 +225,16 @@ impl Decimal128 {
         if self.is_integral() { self.to_i64_truncated() } else { None }
     }
 
-    /// Reads a number in the BSON specification's grammar; `None` when the text is no number or
-    /// could not be held without rounding.
-    pub fn parse_exact(text: &str) -> Option<Self> {
-        parse(text).filter(|(_, exact)| *exact).map(|(d, _)| d)
-    }
-
-    /// Reads a number in the BSON specification's grammar, rounding half to even where needed.
-    pub fn parse_rounded(text: &str) -> Option<Self> {
-        parse(text).map(|(d, _)| d)
-    }
-
     /// Exact comparison with a double, in MongoDB's order (NaN equal to NaN and smallest).
     pub fn compare_f64(self, d: f64) -> Ordering {
         match self.parts() {
-            P::Nan => if d.is_nan() { Ordering::Equal } else { Ordering::Less },
+            P::Nan => {
+                if d.is_nan() {
+                    Ordering::Equal
+                } else {
+                    Ordering::Less
+                }
+            }
             _ if d.is_nan() => Ordering::Greater,
             P::Infinity { .. } => self.to_f64().total_cmp(&d),
             P::Finite { negative, coefficient, exponent } => {
@@ -275,7 +242,11 @@ impl Decimal128 {
                 let nearest = self.to_f64();
                 match nearest.partial_cmp(&d) {
                     Some(Ordering::Equal) if d.is_infinite() => {
-                        if negative { Ordering::Greater } else { Ordering::Less }
+                        if negative {
+                            Ordering::Greater
+                        } else {
+                            Ordering::Less
+                        }
                     }
                     Some(Ordering::Equal) => {
                         let magnitude = compare_magnitude(coefficient, exponent, d.abs());
@@ -311,58 +282,6 @@ fn biased(shifted: u128) -> i32 {
     (shifted & 0x3FFF) as i32
 }
 
-/// Half to even, for what stands behind the last kept digit.
-fn rounds_up(coefficient: u128, dropped: &[u8]) -> bool {
-    match dropped.split_first() {
-        Some((b'5', rest)) if rest.iter().all(|d| *d == b'0') => coefficient % 2 == 1,
-        Some((first, _)) => *first >= b'5',
-        None => false,
-    }
-}
-
-fn parse(text: &str) -> Option<(Decimal128, bool)> {
-    let (negative, body) = match text.as_bytes() {
-        [b'-', rest @ ..] => (true, rest),
-        [b'+', rest @ ..] => (false, rest),
-        rest => (false, rest),
-    };
-    if body.eq_ignore_ascii_case(b"nan") {
-        return Some((Decimal128::NAN, true));
-    }
-    if body.eq_ignore_ascii_case(b"inf") || body.eq_ignore_ascii_case(b"infinity") {
-        return Some((if negative { Decimal128::NEG_INFINITY } else { Decimal128::INFINITY }, true));
-    }
-    let split = body.iter().position(|b| matches!(b, b'e' | b'E'));
-    let (mantissa, power) = match split {
-        Some(at) => (body.get(..at)?, parse_exponent(body.get(at + 1..)?)?),
-        None => (body, 0),
-    };
-    let point = mantissa.iter().position(|b| *b == b'.');
-    let fraction_len = point.map_or(0, |at| mantissa.len() - at - 1);
-    let digits: Vec<u8> =
-        mantissa.iter().enumerate().filter(|(i, _)| Some(*i) != point).map(|(_, b)| *b).collect();
-    if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
-        return None;
-    }
-    let exponent = power.saturating_sub(i64::try_from(fraction_len).ok()?);
-    Some(Decimal128::from_digits(negative, &digits, exponent))
-}
-
-/// The number behind `e`; capped far outside the format's range so that sums cannot overflow.
-fn parse_exponent(text: &[u8]) -> Option<i64> {
-    const CAP: i64 = 1 << 40;
-    let (negative, digits) = match text {
-        [b'-', rest @ ..] => (true, rest),
-        [b'+', rest @ ..] => (false, rest),
-        rest => (false, rest),
-    };
-    if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
-        return None;
-    }
-    let n = digits.iter().fold(0i64, |n, d| (n * 10 + i64::from(d - b'0')).min(CAP));
-    Some(if negative { -n } else { n })
-}
-
 /// Powers of ten that are exact doubles.
 const EXACT_POWERS: [f64; 23] = [
     1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18,
@@ -371,11 +290,11 @@ const EXACT_POWERS: [f64; 23] = [
 
 fn magnitude_to_f64(coefficient: u128, exponent: i32) -> f64 {
     // Both operands exact: the one operation rounds correctly (Clinger's fast path).
-    if coefficient < 1 << 53 {
-        if let Some(power) = EXACT_POWERS.get(exponent.unsigned_abs() as usize) {
-            let c = coefficient as u64 as f64;
-            return if exponent < 0 { c / power } else { c * power };
-        }
+    if coefficient < 1 << 53
+        && let Some(power) = EXACT_POWERS.get(exponent.unsigned_abs() as usize)
+    {
+        let c = coefficient as u64 as f64;
+        return if exponent < 0 { c / power } else { c * power };
     }
     Text::<64>::format(format_args!("{coefficient}e{exponent}")).as_str().parse().unwrap_or(f64::NAN)
 }
@@ -418,40 +337,6 @@ fn compare_magnitude_u128(coefficient: u128, exponent: i32, d: f64) -> Option<Or
     Some(left.cmp(&right))
 }
 
-/// Text on the stack.
-struct Text<const N: usize> {
-    bytes: [u8; N],
-    len: usize,
-}
-
-impl<const N: usize> Text<N> {
-    fn format(args: fmt::Arguments<'_>) -> Self {
-        let mut bytes = [0; N];
-        let mut rest = bytes.as_mut_slice();
-        // Callers choose N so that it fits; a cut text would only be a wrong digit far behind.
-        let _ = rest.write_fmt(args);
-        let len = N - rest.len();
-        Text { bytes, len }
-    }
-
-    fn as_str(&self) -> &str {
-        self.bytes.get(..self.len).and_then(|b| std::str::from_utf8(b).ok()).unwrap_or_default()
-    }
-
-    /// Splits `d.ddde-7`.
-    fn split_exponent(&self) -> (&str, i32) {
-        let (digits, exponent) = self.as_str().split_once('e').unwrap_or((self.as_str(), "0"));
-        (digits, exponent.parse().unwrap_or(0))
-    }
-
-    fn coefficient_and_exponent(&self) -> (u128, i32) {
-        let (digits, exponent) = self.split_exponent();
-        let coefficient =
-            digits.bytes().filter(u8::is_ascii_digit).fold(0u128, |n, d| n * 10 + u128::from(d - b'0'));
-        (coefficient, exponent)
-    }
-}
-
 impl Ord for Decimal128 {
     fn cmp(&self, other: &Self) -> Ordering {
         let (a, b) = (self.parts(), other.parts());
@@ -490,49 +375,5 @@ impl PartialEq for Decimal128 {
 
 impl Eq for Decimal128 {}
 
-impl fmt::Debug for Decimal128 {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
-
-impl fmt::Display for Decimal128 {
-    /// The BSON specification's text: plain where the exponent is small, else scientific.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (negative, coefficient, exponent) = match self.parts() {
-            P::Nan => return f.write_str("NaN"),
-            P::Infinity { negative } => return f.write_str(if negative { "-Infinity" } else { "Infinity" }),
-            P::Finite { negative, coefficient, exponent } => (negative, coefficient, exponent),
-        };
-        if negative {
-            f.write_str("-")?;
-        }
-        let text = Text::<64>::format(format_args!("{coefficient}"));
-        let digits = text.as_str();
-        let place = exponent + digits.len() as i32 - 1;
-        if exponent > 0 || place < -6 {
-            let (first, rest) = digits.split_at(1);
-            let point = if rest.is_empty() { "" } else { "." };
-            return write!(f, "{first}{point}{rest}E{place:+}");
-        }
-        let fraction = exponent.unsigned_abs() as usize;
-        match digits.len().checked_sub(fraction) {
-            _ if fraction == 0 => f.write_str(digits),
-            Some(whole) if whole > 0 => {
-                let (whole, rest) = digits.split_at(whole);
-                write!(f, "{whole}.{rest}")
-            }
-            _ => write!(f, "0.{digits:0>fraction$}"),
-        }
-    }
-}
-
-/// Reads the BSON specification's grammar; text that would need rounding is refused.
-impl std::str::FromStr for Decimal128 {
-    type Err = crate::error::Error;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Self::parse_exact(text)
-            .ok_or_else(|| crate::error::Error::failed_to_parse(format!("no decimal number: {text:?}")))
-    }
-}
+#[cfg(test)]
+mod tests;

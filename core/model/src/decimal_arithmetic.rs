@@ -104,6 +104,7 @@ pub enum DecimalRounding {
 impl Decimal128 {
     /// `self + other`.
     #[must_use]
+    #[expect(clippy::should_implement_trait, reason = "arithmetic here is named, not spelled with operators")]
     pub fn add(self, other: Self) -> Self {
         binary(self, other, |ctx, a, b| ctx.add(a, b))
     }
@@ -130,9 +131,10 @@ impl Decimal128 {
     #[must_use]
     pub fn remainder(self, other: Self) -> Self {
         match (self.parts(), other.parts()) {
-            (P::Finite { negative, coefficient, exponent }, P::Finite { coefficient: c, exponent: e, .. })
-                if c != 0 =>
-            {
+            (
+                P::Finite { negative, coefficient, exponent },
+                P::Finite { coefficient: c, exponent: e, .. },
+            ) if c != 0 => {
                 let rest = remainder_magnitude(coefficient, exponent, c, e);
                 Self::from_parts(negative, rest, exponent.min(e))
             }

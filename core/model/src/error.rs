@@ -116,7 +116,7 @@ codes! {
     Interrupted = 11601,
     IndexBuildAborted = 276,
     AmbiguousIndexKeyPattern = 181,
-    UnsatisfiableCommitQuorum = 288,
+    UnsatisfiableCommitQuorum = 277,
     CollectionUUIDMismatch = 361,
     DatabaseDifferCase = 13297,
     StaleConfig = 13388,

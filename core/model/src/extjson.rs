@@ -14,4 +14,4 @@ pub use read::{parse_document, parse_documents, parse_value};
 pub use write::{Mode, to_text, write_document, write_value};
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

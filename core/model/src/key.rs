@@ -162,14 +162,14 @@ impl<S: Sink> Encoder<'_, S> {
     }
 
     fn string(&mut self, value: RawValue<'_>) {
-        match (self.collator, value.as_str()) {
-            (Some(collator), Some(text)) => {
-                let mut sort_key = Vec::new();
-                collator.sort_key(text, &mut sort_key);
-                self.escaped(&sort_key);
-            }
-            _ => self.escaped(value.as_str_bytes().unwrap_or_default()),
+        if let Some(collator) = self.collator
+            && let Some(text) = value.as_str()
+        {
+            let mut sort_key = Vec::new();
+            collator.sort_key(text, &mut sort_key);
+            return self.escaped(&sort_key);
         }
+        self.escaped(value.as_str_bytes().unwrap_or_default());
     }
 
     fn escaped(&mut self, text: &[u8]) {

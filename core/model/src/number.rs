@@ -189,6 +189,7 @@ impl Number {
 
     /// Sum as `$add` gives it: an int64 overflow becomes a double.
     #[must_use]
+    #[expect(clippy::should_implement_trait, reason = "one of two manners of adding; an operator would hide which")]
     pub fn add(self, other: Self) -> Self {
         self.checked_add(other).unwrap_or_else(|| N::Double(self.as_f64() + other.as_f64()))
     }
@@ -279,8 +280,7 @@ struct Operation {
     decimal: fn(Decimal128, Decimal128) -> Decimal128,
 }
 
-const ADD: Operation =
-    Operation { long: i64::checked_add, double: |a, b| a + b, decimal: Decimal128::add };
+const ADD: Operation = Operation { long: i64::checked_add, double: |a, b| a + b, decimal: Decimal128::add };
 const SUBTRACT: Operation =
     Operation { long: i64::checked_sub, double: |a, b| a - b, decimal: Decimal128::subtract };
 const MULTIPLY: Operation =
@@ -329,3 +329,6 @@ impl Ord for Number {
         self.compare(*other)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -51,8 +51,15 @@ impl<'a> RawDoc<'a> {
     }
 
     /// The first field with this name.
+    #[inline]
     pub fn get(self, name: &str) -> Option<RawValue<'a>> {
-        self.iter().find(|e| e.name == name.as_bytes()).map(|e| e.value)
+        self.get_bytes(name.as_bytes())
+    }
+
+    /// [`get`](Self::get) for names that are already bytes.
+    #[inline]
+    pub fn get_bytes(self, name: &[u8]) -> Option<RawValue<'a>> {
+        self.iter().find(|e| e.name == name).map(|e| e.value)
     }
 
     /// Has no fields.
@@ -85,27 +92,21 @@ impl<'a> Iterator for Elements<'a> {
 
     #[inline]
     fn next(&mut self) -> Option<Element<'a>> {
-        let (&tag, rest) = self.rest.split_first()?;
-        if tag == 0 {
-            self.rest = &[];
-            return None;
-        }
-        let parsed = (|| {
-            let ty = ElementType::from_byte(tag)?;
-            let name_len = rest.iter().position(|b| *b == 0)?;
-            let (name, rest) = rest.split_at(name_len);
-            let rest = rest.get(1..)?;
-            let len = value_len(ty, rest)?;
-            if len > rest.len() {
-                return None;
-            }
-            let (bytes, rest) = rest.split_at(len);
-            Some((Element { name, value: RawValue { ty, bytes } }, rest))
-        })();
-        let (element, rest) = parsed.unzip();
-        self.rest = rest.unwrap_or_default();
-        element
+        let parsed = split_element(self.rest);
+        self.rest = parsed.map_or(&[], |(_, rest)| rest);
+        parsed.map(|(element, _)| element)
     }
+}
+
+/// The element at the start of `bytes` and what follows it. `None` at the document's end, which is no type byte.
+#[inline]
+fn split_element(bytes: &[u8]) -> Option<(Element<'_>, &[u8])> {
+    let (&tag, rest) = bytes.split_first()?;
+    let ty = ElementType::from_byte(tag)?;
+    let (name, rest) = rest.split_at_checked(find_zero(rest)?)?;
+    let rest = rest.get(1..)?;
+    let (bytes, rest) = rest.split_at_checked(value_len(ty, rest)?)?;
+    Some((Element { name, value: RawValue { ty, bytes } }, rest))
 }
 
 impl<'a> Element<'a> {
@@ -125,29 +126,55 @@ impl<'a> Element<'a> {
     }
 }
 
-/// How many bytes the value of type `ty` at the start of `bytes` takes (it may be more than there are).
-pub(crate) fn value_len(ty: ElementType, bytes: &[u8]) -> Option<usize> {
+/// How the length of a type's values is found.
+#[derive(Clone, Copy)]
+enum Layout {
+    /// Always this long.
+    Fixed(u8),
+    /// A length prefix of at least `least`, which leaves `beside` bytes uncounted.
+    Prefixed { least: u8, beside: u8 },
+    /// Two zero-terminated strings.
+    TwoStrings,
+}
+
+/// The layouts by type byte: one load on the hottest path there is.
+static LAYOUT: [Layout; 256] = {
     use ElementType as T;
-    let prefixed = |extra: usize| {
-        let n = usize::try_from(read_i32(bytes, 0)?).ok()?;
-        n.checked_add(extra)
-    };
-    Some(match ty {
-        T::Undefined | T::Null | T::MinKey | T::MaxKey => 0,
-        T::Bool => 1,
-        T::Int32 => 4,
-        T::Double | T::Date | T::Timestamp | T::Int64 => 8,
-        T::ObjectId => 12,
-        T::Decimal128 => 16,
-        T::String | T::JavaScript | T::Symbol => prefixed(4).filter(|n| *n >= 5)?,
-        T::Document | T::Array | T::JavaScriptWithScope => prefixed(0).filter(|n| *n >= 5)?,
-        T::Binary => prefixed(5)?,
-        T::DbPointer => prefixed(4 + 12).filter(|n| *n >= 17)?,
-        T::Regex => {
-            let first = bytes.iter().position(|b| *b == 0)? + 1;
-            first + bytes.get(first..)?.iter().position(|b| *b == 0)? + 1
+    let mut layout = [Layout::Fixed(0); 256];
+    layout[T::Bool as usize] = Layout::Fixed(1);
+    layout[T::Int32 as usize] = Layout::Fixed(4);
+    layout[T::Double as usize] = Layout::Fixed(8);
+    layout[T::Date as usize] = Layout::Fixed(8);
+    layout[T::Timestamp as usize] = Layout::Fixed(8);
+    layout[T::Int64 as usize] = Layout::Fixed(8);
+    layout[T::ObjectId as usize] = Layout::Fixed(12);
+    layout[T::Decimal128 as usize] = Layout::Fixed(16);
+    layout[T::String as usize] = Layout::Prefixed { least: 1, beside: 4 };
+    layout[T::JavaScript as usize] = Layout::Prefixed { least: 1, beside: 4 };
+    layout[T::Symbol as usize] = Layout::Prefixed { least: 1, beside: 4 };
+    layout[T::DbPointer as usize] = Layout::Prefixed { least: 1, beside: 4 + 12 };
+    layout[T::Binary as usize] = Layout::Prefixed { least: 0, beside: 5 };
+    layout[T::Document as usize] = Layout::Prefixed { least: 5, beside: 0 };
+    layout[T::Array as usize] = Layout::Prefixed { least: 5, beside: 0 };
+    layout[T::JavaScriptWithScope as usize] = Layout::Prefixed { least: 14, beside: 0 };
+    layout[T::Regex as usize] = Layout::TwoStrings;
+    layout
+};
+
+/// How many bytes the value of type `ty` at the start of `bytes` takes (it may be more than there are).
+#[inline]
+pub(crate) fn value_len(ty: ElementType, bytes: &[u8]) -> Option<usize> {
+    match LAYOUT[ty as usize] {
+        Layout::Fixed(len) => Some(len.into()),
+        Layout::Prefixed { least, beside } => {
+            let len = read_i32(bytes, 0).filter(|n| *n >= i32::from(least))?;
+            usize::try_from(len).ok()?.checked_add(beside.into())
         }
-    })
+        Layout::TwoStrings => {
+            let first = find_zero(bytes)? + 1;
+            Some(first + find_zero(bytes.get(first..)?)? + 1)
+        }
+    }
 }
 
 /// Where the first zero byte is. Names are short, so eight bytes at a time beat a call into `memchr`.
@@ -341,3 +368,6 @@ impl std::fmt::Debug for RawValue<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -27,6 +27,9 @@ pub struct Regex {
     prefix: Option<LiteralPrefix>,
 }
 
+/// Byte ranges of a match and of its groups; `None` where a group took no part.
+pub type Captures = Vec<Option<(usize, usize)>>;
+
 /// What every match of an anchored pattern begins with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LiteralPrefix {
@@ -84,9 +87,9 @@ impl Regex {
         }
     }
 
-    /// Byte ranges of the first match at or after byte `start` (which must be a character boundary): the whole
-    /// match first, then the groups (`None` where a group took no part).
-    pub fn captures_at(&self, text: &str, start: usize) -> Result<Option<Vec<Option<(usize, usize)>>>> {
+    /// The first match at or after byte `start` (which must be a character boundary): the whole match, then the
+    /// groups.
+    pub fn captures_at(&self, text: &str, start: usize) -> Result<Option<Captures>> {
         if start > text.len() {
             return Ok(None);
         }
@@ -168,10 +171,10 @@ fn cached(pattern: &str, options: &str) -> Result<Pcre> {
     }
     let pcre = build(pattern, options)?;
     let mut cache = lock();
-    if cache.order.len() >= CACHE_ENTRIES {
-        if let Some(oldest) = cache.order.pop_front() {
-            cache.compiled.remove(&oldest);
-        }
+    if cache.order.len() >= CACHE_ENTRIES
+        && let Some(oldest) = cache.order.pop_front()
+    {
+        cache.compiled.remove(&oldest);
     }
     if cache.compiled.insert(key.clone(), pcre.clone()).is_none() {
         cache.order.push_back(key);
@@ -243,7 +246,10 @@ mod tests {
         assert_eq!(code("a\0", ""), ErrorCode::BadValue);
         assert_eq!(code(&"a".repeat(MAX_PATTERN_BYTES + 1), ""), ErrorCode::Location(51091));
         let error = Regex::compile("*", "").unwrap_err();
-        assert_eq!(error.message(), "Regular expression is invalid: quantifier does not follow a repeatable item");
+        assert_eq!(
+            error.message(),
+            "Regular expression is invalid: quantifier does not follow a repeatable item"
+        );
         let error = Regex::compile("a", "1").unwrap_err();
         assert_eq!(error.message(), " invalid flag in regex options: 1");
     }
@@ -257,7 +263,10 @@ mod tests {
     #[test]
     fn prefixes() {
         let prefix = |pattern, options| {
-            Regex::compile(pattern, options).unwrap().literal_prefix().map(|p| (p.text.clone(), p.is_whole_pattern))
+            Regex::compile(pattern, options)
+                .unwrap()
+                .literal_prefix()
+                .map(|p| (p.text.clone(), p.is_whole_pattern))
         };
         let some = |text: &str, whole| Some((text.to_owned(), whole));
         assert_eq!(prefix("^abc", ""), some("abc", true));

@@ -190,3 +190,6 @@ impl<'a> Cursor<'a> {
         if scope_end == stop { Ok(stop) } else { Err("code with scope has a wrong length".into()) }
     }
 }
+
+#[cfg(test)]
+mod tests;

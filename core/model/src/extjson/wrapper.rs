@@ -54,9 +54,10 @@ pub(super) fn read(members: &Members) -> Result<Option<OwnedValue>> {
     let Some((row, main)) = found else { return Ok(None) };
     let others: Vec<_> = members.iter().filter(|(key, _)| key != row.key).collect();
     let fits = match others.as_slice() {
+        [] if row.key == "$binary" && text(main).is_some() => return Ok(None),
         [] if members.len() == 1 => Some(None),
         [(key, beside)] if members.len() == 2 && row.beside == Some(key.as_str()) => Some(Some(beside)),
-        // `{a: 1, $oid: …}` is no attempt at a wrapper.
+        // `{$binary: "…"}` without its type, and `{a: 1, $oid: …}`, are no attempts at a wrapper.
         _ if members.first().is_none_or(|(key, _)| !key.starts_with('$')) => return Ok(None),
         _ => None,
     };
@@ -74,10 +75,7 @@ fn text(json: &Json) -> Option<&str> {
 }
 
 fn long(json: &Json) -> Option<i64> {
-    match json {
-        Json::Int(n) => Some(*n),
-        _ => text(json)?.parse().ok(),
-    }
+    text(json)?.parse().ok()
 }
 
 /// The members of an object that has exactly these keys, in this order of keys.
@@ -117,10 +115,8 @@ fn binary(main: &Json, beside: Option<&Json>) -> Option<OwnedValue> {
         }
         Some(subtype) => (text(main)?, subtype),
     };
-    let subtype = match subtype {
-        Json::Int(n) => u8::try_from(*n).ok()?,
-        other => text(other).filter(|t| t.len() <= 2).and_then(|t| u8::from_str_radix(t, 16).ok())?,
-    };
+    let subtype = text(subtype).filter(|t| matches!(t.len(), 1 | 2))?;
+    let subtype = u8::from_str_radix(subtype, 16).ok()?;
     binary_value(subtype, &base64::prelude::BASE64_STANDARD.decode(payload).ok()?)
 }
 
