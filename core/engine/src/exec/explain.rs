@@ -43,6 +43,8 @@ pub struct Explained<'a> {
     pub filter: RawDoc<'a>,
     /// Keys are counted, documents are not fetched.
     pub counts_keys: bool,
+    /// A step that stands for all of them.
+    pub only_stage: Option<&'static str>,
 }
 
 /// The steps that a query's skip, limit and blocking sort stand for.
@@ -66,6 +68,15 @@ impl Explained<'_> {
     /// Writes the tree of stages as the field `name`.
     pub fn write(&self, name: &str, run: Option<&Run>, out: &mut DocBuilder) {
         out.start_doc(name);
+        self.write_fields(run, out);
+        out.end();
+    }
+
+    /// Writes the tree of stages into the innermost open document.
+    pub fn write_fields(&self, run: Option<&Run>, out: &mut DocBuilder) {
+        if let Some(stage) = self.only_stage {
+            return named(stage, run.map(|run| run.returned), out);
+        }
         for stage in &self.stages {
             write_stage(stage, run, out);
             out.start_doc("inputStage");
@@ -74,7 +85,6 @@ impl Explained<'_> {
         for _ in &self.stages {
             out.end();
         }
-        out.end();
     }
 
     fn write_access(&self, run: Option<&Run>, out: &mut DocBuilder) {

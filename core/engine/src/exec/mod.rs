@@ -7,12 +7,14 @@
 //!
 //! A blocking sort holds keys and row numbers, not documents: what it gives back is fetched again.
 //!
-//! Module order: `spec` · `resources` · `compile` · `source` · `count` · `batch` · `explain`.
+//! Module order: `spec` · `resources` · `compile` · `source` · `count` · `batch` · `pipeline` ·
+//! `explain`.
 
 pub mod batch;
 pub mod compile;
 pub mod count;
 pub mod explain;
+pub mod pipeline;
 pub mod resources;
 pub mod source;
 mod spec;

@@ -1,0 +1,105 @@
+//! Rows through the stages of a pipeline, as a cursor's batches.
+
+use super::{CommandResources, Row, RowStream, view_of};
+use crate::cursor::{Batch, BatchSource, Progress};
+use crate::interrupt::Interrupt;
+use multifora_model::{DocumentView, RawDoc, Result};
+use multifora_query::Resources;
+use multifora_query::stage::{DocSource, Documents, PipelineRun};
+use multifora_storage::Snapshot;
+
+/// A running pipeline over the snapshot it owns.
+pub struct PipelineBatches {
+    snapshot: Snapshot,
+    input: Input,
+    run: PipelineRun,
+    /// Offered, refused, and therefore the first of the next batch.
+    pending: Option<Vec<u8>>,
+}
+
+/// What goes into the first stage.
+enum Input {
+    Rows(RowStream),
+    Documents(Documents),
+}
+
+impl PipelineBatches {
+    /// A pipeline over a stream that was opened on `snapshot`.
+    pub fn over_rows(snapshot: Snapshot, rows: RowStream, run: PipelineRun) -> Self {
+        PipelineBatches { snapshot, input: Input::Rows(rows), run, pending: None }
+    }
+
+    /// A pipeline over documents that are known already (none, where there is no collection).
+    pub fn over_documents(snapshot: Snapshot, documents: Vec<Vec<u8>>, run: PipelineRun) -> Self {
+        PipelineBatches { snapshot, input: Input::Documents(Documents::new(documents)), run, pending: None }
+    }
+}
+
+impl BatchSource for PipelineBatches {
+    fn next_batch(&mut self, interrupt: &Interrupt, batch: &mut Batch<'_>) -> Result<Progress> {
+        if let Some(pending) = self.pending.take()
+            && !batch.offer(RawDoc::framed(&pending).unwrap_or(RawDoc::EMPTY))
+        {
+            self.pending = Some(pending);
+            return Ok(Progress::More);
+        }
+        let resources = CommandResources::new(interrupt);
+        let mut stored;
+        let input: &mut dyn DocSource = match &mut self.input {
+            Input::Rows(rows) => {
+                stored = Rows { snapshot: &self.snapshot, rows, interrupt, current: None };
+                &mut stored
+            }
+            Input::Documents(documents) => documents,
+        };
+        while batch.wants_more() {
+            if !self.run.advance(input, &resources)? {
+                return Ok(Progress::Exhausted);
+            }
+            let doc = self.run.current(input).to_raw()?;
+            if !batch.offer(RawDoc::framed(&doc).unwrap_or(RawDoc::EMPTY)) {
+                self.pending = Some(doc.into_owned());
+                return Ok(Progress::More);
+            }
+        }
+        Ok(Progress::More)
+    }
+}
+
+/// Runs a pipeline to its end without keeping anything; gives the number of documents (for explain).
+///
+/// # Errors
+/// Those of the rows and of the stages.
+pub fn drain(snapshot: &Snapshot, rows: &mut RowStream, run: &mut PipelineRun, interrupt: &Interrupt) -> Result<u64> {
+    let resources = CommandResources::new(interrupt);
+    let mut source = Rows { snapshot, rows, interrupt, current: None };
+    let mut returned = 0;
+    while run.advance(&mut source, &resources)? {
+        returned += 1;
+    }
+    Ok(returned)
+}
+
+/// A stream of rows as a pipeline pulls it.
+struct Rows<'r> {
+    snapshot: &'r Snapshot,
+    rows: &'r mut RowStream,
+    interrupt: &'r Interrupt,
+    current: Option<Row>,
+}
+
+impl DocSource for Rows<'_> {
+    fn advance(&mut self, _: &dyn Resources) -> Result<bool> {
+        self.current = self.rows.next(self.snapshot, self.interrupt)?;
+        // Checked here once, so that `current` cannot meet bytes that are no document.
+        if let Some(row) = &self.current {
+            row.view()?;
+        }
+        Ok(self.current.is_some())
+    }
+
+    fn current(&self) -> DocumentView<'_> {
+        let head = self.current.as_ref().map_or(RawDoc::EMPTY.as_bytes(), |row| row.record.head());
+        view_of(head).unwrap_or(DocumentView::whole(RawDoc::EMPTY))
+    }
+}
