@@ -26,6 +26,7 @@ use crate::{CompileContext, Resources};
 use multifora_model::path::FieldPath;
 use multifora_model::{DocBuilder, DocumentView, ElementType, OwnedValue, RawValue, Result, Val};
 
+pub(crate) use parse::check_path;
 pub(crate) use value::is_truthy;
 
 /// What an expression evaluates to: `None` is a missing value.

@@ -19,6 +19,8 @@ pub use predicate::{BitsRule, BitsTest, ModTest, TypeSet};
 pub use registry::{FieldOperator, TopLevelOperator, field_operators, top_level_operators};
 pub use set::InSet;
 
+pub(crate) use operands::Operand;
+
 use crate::{CompileContext, Resources};
 use evaluate::Evaluation;
 use multifora_model::{DocumentView, RawDoc, RawValue, Result};
@@ -59,6 +61,13 @@ impl Filter {
     /// The filter that holds for every document.
     pub fn always_true() -> Self {
         Filter { root: Arc::new(FilterNode::AlwaysTrue) }
+    }
+
+    /// The filter that holds where both hold.
+    #[must_use]
+    pub fn and(&self, other: &Filter) -> Self {
+        let both = vec![(*self.root).clone(), (*other.root).clone()];
+        Filter { root: Arc::new(parse::all_of(both)) }
     }
 
     /// The tree.

@@ -6,7 +6,7 @@ use multifora_model::{ElementType as T, Error, ErrorCode, Number, RawDoc, RawVal
 
 /// An operator's name and its operand.
 #[derive(Clone, Copy)]
-pub(super) struct Operand<'a> {
+pub(crate) struct Operand<'a> {
     pub name: &'a str,
     pub value: RawValue<'a>,
 }
@@ -18,7 +18,7 @@ impl Operand<'_> {
     }
 
     /// A whole number of any type, not negative.
-    pub(super) fn non_negative_long(self) -> Result<i64> {
+    pub(crate) fn non_negative_long(self) -> Result<i64> {
         let Some(number) = Number::from_value(self.value) else {
             return Err(Error::failed_to_parse(format!("Expected a number in: {}", self.shown())));
         };
@@ -41,7 +41,7 @@ impl Operand<'_> {
     }
 
     /// Like [`non_negative_long`](Self::non_negative_long), within int32.
-    pub(super) fn non_negative_int(self) -> Result<u32> {
+    pub(crate) fn non_negative_int(self) -> Result<u32> {
         let n = self.non_negative_long()?;
         i32::try_from(n).ok().and_then(|n| u32::try_from(n).ok()).ok_or_else(|| {
             Error::failed_to_parse(format!("Cannot represent as a 32-bit integer: {}", self.shown()))

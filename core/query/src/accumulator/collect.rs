@@ -1,0 +1,230 @@
+//! `$push $addToSet $mergeObjects $firstN $lastN $minN $maxN`: many values in one.
+
+use super::Accumulate;
+use multifora_model::{
+    DocBuilder, ElementType as T, Error, OwnedValue, RawDoc, RawValue, Result, ValueKey, compare, text,
+};
+use std::collections::{HashSet, VecDeque};
+
+fn array_of<'v>(values: impl Iterator<Item = RawValue<'v>>) -> OwnedValue {
+    let mut out = DocBuilder::new_array();
+    for value in values {
+        out.push(value);
+    }
+    OwnedValue::from_vec(T::Array, out.finish())
+}
+
+/// `$push`: every value in turn; missing ones are left out.
+pub(super) struct Push(DocBuilder);
+
+impl Default for Push {
+    fn default() -> Self {
+        Push(DocBuilder::new_array())
+    }
+}
+
+impl Accumulate for Push {
+    fn add(&mut self, value: Option<RawValue<'_>>) -> Result<()> {
+        if let Some(value) = value {
+            self.0.push(value);
+        }
+        Ok(())
+    }
+
+    fn result(&self) -> Option<OwnedValue> {
+        Some(OwnedValue::from_vec(T::Array, self.0.clone().finish()))
+    }
+
+    fn held_bytes(&self) -> usize {
+        self.0.len_bytes()
+    }
+}
+
+/// `$addToSet`: every value once, in the order of their first coming.
+#[derive(Default)]
+pub(super) struct AddToSet {
+    seen: HashSet<ValueKey>,
+    values: Push,
+}
+
+impl Accumulate for AddToSet {
+    fn add(&mut self, value: Option<RawValue<'_>>) -> Result<()> {
+        match value {
+            Some(value) if self.seen.insert(ValueKey::new(value)) => self.values.add(Some(value)),
+            _ => Ok(()),
+        }
+    }
+
+    fn result(&self) -> Option<OwnedValue> {
+        self.values.result()
+    }
+
+    fn held_bytes(&self) -> usize {
+        // The keys are about as long as the values.
+        2 * self.values.held_bytes() + self.seen.len() * size_of::<ValueKey>()
+    }
+}
+
+/// `$mergeObjects`: later fields replace earlier ones in their places; null and missing are left out.
+#[derive(Default)]
+pub(crate) struct MergeObjects {
+    fields: Vec<(Box<[u8]>, OwnedValue)>,
+    held_bytes: usize,
+}
+
+impl MergeObjects {
+    pub(crate) fn merge(&mut self, doc: RawDoc<'_>) {
+        self.held_bytes += doc.as_bytes().len();
+        for field in doc {
+            let known = self.fields.iter_mut().find(|(name, _)| **name == *field.name_bytes());
+            match known {
+                Some((_, value)) => *value = field.value.into(),
+                None => self.fields.push((field.name_bytes().into(), field.value.into())),
+            }
+        }
+    }
+}
+
+impl Accumulate for MergeObjects {
+    fn add(&mut self, value: Option<RawValue<'_>>) -> Result<()> {
+        let Some(value) = value.filter(|v| !v.is_nullish()) else { return Ok(()) };
+        let doc = value.as_doc().ok_or_else(|| {
+            Error::location(
+                40400,
+                format!(
+                    "$mergeObjects requires object inputs, but input {} is of type {}",
+                    text::value(value),
+                    value.ty.name()
+                ),
+            )
+        })?;
+        self.merge(doc);
+        Ok(())
+    }
+
+    fn result(&self) -> Option<OwnedValue> {
+        let mut out = DocBuilder::new();
+        for (name, value) in &self.fields {
+            out.append_bytes_name(name, value.as_ref());
+        }
+        Some(OwnedValue::document(out.finish()))
+    }
+
+    fn held_bytes(&self) -> usize {
+        self.held_bytes
+    }
+}
+
+fn len_bytes(value: &OwnedValue) -> usize {
+    value.as_ref().bytes.len() + size_of::<OwnedValue>()
+}
+
+/// `$firstN`: the first values; a missing one counts as null.
+pub(super) struct FirstN {
+    n: usize,
+    values: Vec<OwnedValue>,
+    held_bytes: usize,
+}
+
+impl FirstN {
+    pub(super) fn new(n: usize) -> Self {
+        FirstN { n, values: Vec::new(), held_bytes: 0 }
+    }
+}
+
+impl Accumulate for FirstN {
+    fn add(&mut self, value: Option<RawValue<'_>>) -> Result<()> {
+        if self.values.len() < self.n {
+            let value: OwnedValue = value.unwrap_or(RawValue::NULL).into();
+            self.held_bytes += len_bytes(&value);
+            self.values.push(value);
+        }
+        Ok(())
+    }
+
+    fn result(&self) -> Option<OwnedValue> {
+        Some(array_of(self.values.iter().map(OwnedValue::as_ref)))
+    }
+
+    fn held_bytes(&self) -> usize {
+        self.held_bytes
+    }
+}
+
+/// `$lastN`: the last values; a missing one counts as null.
+pub(super) struct LastN {
+    n: usize,
+    values: VecDeque<OwnedValue>,
+    held_bytes: usize,
+}
+
+impl LastN {
+    pub(super) fn new(n: usize) -> Self {
+        LastN { n, values: VecDeque::new(), held_bytes: 0 }
+    }
+}
+
+impl Accumulate for LastN {
+    fn add(&mut self, value: Option<RawValue<'_>>) -> Result<()> {
+        if self.values.len() == self.n
+            && let Some(oldest) = self.values.pop_front()
+        {
+            self.held_bytes -= len_bytes(&oldest);
+        }
+        let value: OwnedValue = value.unwrap_or(RawValue::NULL).into();
+        self.held_bytes += len_bytes(&value);
+        self.values.push_back(value);
+        Ok(())
+    }
+
+    fn result(&self) -> Option<OwnedValue> {
+        Some(array_of(self.values.iter().map(OwnedValue::as_ref)))
+    }
+
+    fn held_bytes(&self) -> usize {
+        self.held_bytes
+    }
+}
+
+/// `$minN` and `$maxN`: the smallest or greatest values in order; null and missing do not count.
+pub(super) struct ExtremeN {
+    n: usize,
+    greatest: bool,
+    values: Vec<OwnedValue>,
+    held_bytes: usize,
+}
+
+impl ExtremeN {
+    pub(super) fn new(n: usize, greatest: bool) -> Self {
+        ExtremeN { n, greatest, values: Vec::new(), held_bytes: 0 }
+    }
+}
+
+impl Accumulate for ExtremeN {
+    fn add(&mut self, value: Option<RawValue<'_>>) -> Result<()> {
+        let Some(value) = value.filter(|v| !v.is_nullish()) else { return Ok(()) };
+        let at = self.values.partition_point(|known| {
+            let order = compare(known.as_ref(), value);
+            if self.greatest { order.is_ge() } else { order.is_le() }
+        });
+        if at < self.n {
+            let value: OwnedValue = value.into();
+            self.held_bytes += len_bytes(&value);
+            self.values.insert(at, value);
+            if self.values.len() > self.n
+                && let Some(last) = self.values.pop()
+            {
+                self.held_bytes -= len_bytes(&last);
+            }
+        }
+        Ok(())
+    }
+
+    fn result(&self) -> Option<OwnedValue> {
+        Some(array_of(self.values.iter().map(OwnedValue::as_ref)))
+    }
+
+    fn held_bytes(&self) -> usize {
+        self.held_bytes
+    }
+}
