@@ -2,7 +2,7 @@
 
 use crate::raw::{RawDoc, RawValue};
 use crate::types::ElementType;
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 
 /// Appends fields to one BSON document in a byte buffer.
 ///
@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 pub struct DocBuilder {
     buf: Vec<u8>,
     /// Where the length prefixes of the open documents stand; arrays also count their elements.
-    open: Vec<(usize, Option<u32>)>,
+    open: SmallVec<[(usize, Option<u32>); 4]>,
 }
 
 impl Default for DocBuilder {
@@ -31,7 +31,7 @@ impl DocBuilder {
     pub fn with_buffer(mut buf: Vec<u8>) -> Self {
         let start = buf.len();
         buf.extend_from_slice(&[0; 4]);
-        DocBuilder { buf, open: vec![(start, None)] }
+        DocBuilder { buf, open: smallvec![(start, None)] }
     }
 
     /// An empty array: fill it with `push`, `push_start_doc`, `push_start_array`; `finish` gives the
@@ -218,5 +218,42 @@ impl DocBuilder {
             self.end();
         }
         self.buf
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::extjson::{Mode, to_text};
+    use crate::value::OwnedValue;
+
+    #[test]
+    fn nesting_and_array_names() {
+        let mut doc = DocBuilder::new();
+        doc.start_array("a");
+        for n in 0..101 {
+            doc.push(OwnedValue::from(n).as_ref());
+        }
+        doc.push_start_doc().bool("b", true).end().push_start_array().end().end();
+        doc.start_doc("c").null("d").count("n", 1 << 31);
+        let bytes = doc.finish();
+        let doc = crate::validate::document(&bytes, 1 << 20, 10).unwrap();
+        let names: Vec<_> =
+            doc.get("a").and_then(RawValue::as_array).unwrap().iter().map(|e| e.name().to_owned()).collect();
+        assert_eq!(names, (0..103).map(|n| n.to_string()).collect::<Vec<_>>());
+        assert!(
+            to_text(doc, Mode::Relaxed).ends_with(r#",100,{"b":true},[]],"c":{"d":null,"n":2147483648}}"#)
+        );
+    }
+
+    #[test]
+    fn a_document_behind_other_bytes_has_its_own_length() {
+        let mut doc = DocBuilder::with_buffer(vec![1, 2, 3]);
+        doc.i32("a", 1);
+        let bytes = doc.finish();
+        assert!(RawDoc::framed(&bytes[3..]).is_some());
+        let mut copy = DocBuilder::new();
+        copy.extend(RawDoc::framed(&bytes[3..]).unwrap()).doc("b", RawDoc::EMPTY);
+        assert_eq!(to_text(RawDoc::framed(&copy.finish()).unwrap(), Mode::Relaxed), r#"{"a":1,"b":{}}"#);
     }
 }
