@@ -2,9 +2,9 @@
 
 use super::Accumulate;
 use multifora_model::{
-    DocBuilder, ElementType as T, Error, OwnedValue, RawDoc, RawValue, Result, ValueKey, compare, text,
+    DocBuilder, ElementType as T, Error, OwnedValue, RawValue, Result, ValueKey, compare, text,
 };
-use std::collections::{HashSet, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 fn array_of<'v>(values: impl Iterator<Item = RawValue<'v>>) -> OwnedValue {
     let mut out = DocBuilder::new_array();
@@ -69,25 +69,20 @@ impl Accumulate for AddToSet {
 #[derive(Default)]
 pub(crate) struct MergeObjects {
     fields: Vec<(Box<[u8]>, OwnedValue)>,
+    /// Where each name stands in `fields`.
+    places: HashMap<Box<[u8]>, usize>,
     held_bytes: usize,
 }
 
 impl MergeObjects {
-    pub(crate) fn merge(&mut self, doc: RawDoc<'_>) {
-        self.held_bytes += doc.as_bytes().len();
-        for field in doc {
-            let known = self.fields.iter_mut().find(|(name, _)| **name == *field.name_bytes());
-            match known {
-                Some((_, value)) => *value = field.value.into(),
-                None => self.fields.push((field.name_bytes().into(), field.value.into())),
-            }
+    /// Merges a document in; null is left out.
+    ///
+    /// # Errors
+    /// Code 40400 for anything else.
+    pub(crate) fn take(&mut self, value: RawValue<'_>) -> Result<()> {
+        if value.is_nullish() {
+            return Ok(());
         }
-    }
-}
-
-impl Accumulate for MergeObjects {
-    fn add(&mut self, value: Option<RawValue<'_>>) -> Result<()> {
-        let Some(value) = value.filter(|v| !v.is_nullish()) else { return Ok(()) };
         let doc = value.as_doc().ok_or_else(|| {
             Error::location(
                 40400,
@@ -98,16 +93,45 @@ impl Accumulate for MergeObjects {
                 ),
             )
         })?;
-        self.merge(doc);
+        for field in doc {
+            self.set(field.name_bytes(), field.value);
+        }
         Ok(())
     }
 
-    fn result(&self) -> Option<OwnedValue> {
+    /// Sets a field, in its place if it is there already.
+    pub(crate) fn set(&mut self, name: &[u8], value: RawValue<'_>) {
+        self.held_bytes += name.len() + value.bytes.len();
+        match self.places.get(name) {
+            Some(at) => {
+                if let Some((_, known)) = self.fields.get_mut(*at) {
+                    *known = value.into();
+                }
+            }
+            None => {
+                self.places.insert(name.into(), self.fields.len());
+                self.fields.push((name.into(), value.into()));
+            }
+        }
+    }
+
+    /// The document so far.
+    pub(crate) fn document(&self) -> OwnedValue {
         let mut out = DocBuilder::new();
         for (name, value) in &self.fields {
             out.append_bytes_name(name, value.as_ref());
         }
-        Some(OwnedValue::document(out.finish()))
+        OwnedValue::document(out.finish())
+    }
+}
+
+impl Accumulate for MergeObjects {
+    fn add(&mut self, value: Option<RawValue<'_>>) -> Result<()> {
+        value.map_or(Ok(()), |value| self.take(value))
+    }
+
+    fn result(&self) -> Option<OwnedValue> {
+        Some(self.document())
     }
 
     fn held_bytes(&self) -> usize {

@@ -12,6 +12,7 @@ mod rank;
 mod registry;
 mod sum;
 
+pub(crate) use collect::MergeObjects;
 pub use rank::{Rank, Ranking};
 pub use registry::{Accumulator, Kind, accumulator, accumulators};
 pub(crate) use sum::Total;

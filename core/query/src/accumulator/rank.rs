@@ -31,7 +31,9 @@ impl Rank {
     pub fn add(&mut self, key: &[u8], output: Option<RawValue<'_>>) {
         let at = self.kept.partition_point(|(known, _)| **known <= *key);
         let full = self.kept.len() >= self.n;
-        if full && self.ranking == Ranking::Top && at >= self.n || full && self.ranking == Ranking::Bottom && at == 0 {
+        if full && self.ranking == Ranking::Top && at >= self.n
+            || full && self.ranking == Ranking::Bottom && at == 0
+        {
             return;
         }
         let entry = (key.into(), OwnedValue::from(output.unwrap_or(RawValue::NULL)));

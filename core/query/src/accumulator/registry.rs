@@ -46,7 +46,11 @@ const ROWS: &[Accumulator] = &[
     row("$push", Kind::Plain(|| Box::new(Push::default())), "all values"),
     row("$addToSet", Kind::Plain(|| Box::new(AddToSet::default())), "all values, each once"),
     row("$mergeObjects", Kind::Plain(|| Box::new(MergeObjects::default())), "the documents, merged"),
-    row("$stdDevPop", Kind::Plain(|| Box::new(Deviation::population())), "standard deviation of a population"),
+    row(
+        "$stdDevPop",
+        Kind::Plain(|| Box::new(Deviation::population())),
+        "standard deviation of a population",
+    ),
     row("$stdDevSamp", Kind::Plain(|| Box::new(Deviation::sample())), "standard deviation of a sample"),
     row("$count", Kind::NoOperand(|| Box::new(Count::default())), "how many documents there are"),
     row("$firstN", Kind::Several(|n| Box::new(FirstN::new(n))), "the first values"),

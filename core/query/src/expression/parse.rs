@@ -148,6 +148,14 @@ impl ExprParser<'_> {
         Ok(args)
     }
 
+    /// The document that bare paths begin at.
+    pub(super) fn current(&self) -> Expr {
+        match self.find("CURRENT") {
+            Some((up, index)) => Expr::Variable(Variable { up, index, path: FieldPath::empty() }),
+            None => Expr::Root,
+        }
+    }
+
     /// `"$a.b"` or `"$$name.b"`.
     fn path(&self, text: &str) -> Result<Expr> {
         let Some(variable) = text.strip_prefix("$$") else {
@@ -217,7 +225,7 @@ fn folded(expr: Expr) -> Expr {
     }
 }
 
-fn check_count(name: &str, given: usize, min: usize, max: usize) -> Result<()> {
+pub(super) fn check_count(name: &str, given: usize, min: usize, max: usize) -> Result<()> {
     if (min..=max).contains(&given) {
         return Ok(());
     }

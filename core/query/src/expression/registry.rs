@@ -124,7 +124,9 @@ const TABLES: &[&[Operator]] = &[
     super::boolean::ROWS,
     super::comparison::ROWS,
     super::conditional::ROWS,
+    super::iterate::ROWS,
     super::object::ROWS,
+    super::set::ROWS,
     super::string::ROWS,
     super::types::ROWS,
 ];

@@ -66,3 +66,8 @@ pub(super) fn document<'e>(fields: DocBuilder) -> Evaluated<'e> {
 pub(super) fn elements<'v>(array: &'v Val<'_>) -> impl Iterator<Item = RawValue<'v>> {
     array.as_ref().as_array().into_iter().flatten().map(|e| e.value)
 }
+
+/// A number that fits an int, for arguments that count or point.
+pub(super) fn as_int(value: RawValue<'_>) -> Option<i32> {
+    Number::from_value(value).and_then(Number::as_i32_exact)
+}

@@ -8,7 +8,9 @@ use super::run::StageRun;
 use super::source::{Chain, DocSource, view_of};
 use crate::expression::{EvalContext, Expr, check_path};
 use crate::{CompileContext, Resources};
-use multifora_model::{DocBuilder, DocumentView, ElementType as T, Error, RawDoc, RawValue, Result, Val, text};
+use multifora_model::{
+    DocBuilder, DocumentView, ElementType as T, Error, RawDoc, RawValue, Result, Val, text,
+};
 use std::sync::Arc;
 
 /// The fields to compute, as a tree.
@@ -149,7 +151,8 @@ impl Node {
                 let mut branch = Branch::default();
                 for field in doc {
                     if field.name().contains('.') {
-                        let message = format!("cannot use dotted field name '{}' in a sub object", field.name());
+                        let message =
+                            format!("cannot use dotted field name '{}' in a sub object", field.name());
                         return Err(Error::location(40183, message));
                     }
                     check_path(field.name())?;

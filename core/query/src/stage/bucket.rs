@@ -14,7 +14,10 @@ use std::sync::Arc;
 pub(super) fn bucket(spec: RawValue<'_>, context: &CompileContext) -> Result<Vec<Stage>> {
     let doc = spec.as_doc().ok_or_else(|| {
         let found = spec.ty.name();
-        Error::location(40201, format!("Argument to $bucket stage must be an object, but found type: {found}."))
+        Error::location(
+            40201,
+            format!("Argument to $bucket stage must be an object, but found type: {found}."),
+        )
     })?;
     let mut by = None;
     let mut boundaries = None;
@@ -24,7 +27,10 @@ pub(super) fn bucket(spec: RawValue<'_>, context: &CompileContext) -> Result<Vec
         match field.name() {
             "groupBy" => by = Some(group_by(field.value, context)?),
             "boundaries" => boundaries = Some(boundary_values(field.value, context)?),
-            "default" => default = Some(constant(field.value, context).map_err(|()| default_is_no_constant(field.value))?),
+            "default" => {
+                default =
+                    Some(constant(field.value, context).map_err(|()| default_is_no_constant(field.value))?)
+            }
             "output" => fields = Some(output(field.value, context)?),
             unknown => {
                 return Err(Error::location(40197, format!("Unrecognized option to $bucket: {unknown}.")));
@@ -32,10 +38,7 @@ pub(super) fn bucket(spec: RawValue<'_>, context: &CompileContext) -> Result<Vec
         }
     }
     let (Some(by), Some(boundaries)) = (by, boundaries) else {
-        return Err(Error::location(
-            40198,
-            "$bucket requires 'groupBy' and 'boundaries' to be specified.",
-        ));
+        return Err(Error::location(40198, "$bucket requires 'groupBy' and 'boundaries' to be specified."));
     };
     check_default(&boundaries, default.as_ref())?;
     let fields = match fields {
@@ -64,13 +67,19 @@ fn constant(value: RawValue<'_>, context: &CompileContext) -> Result<OwnedValue,
 
 fn default_is_no_constant(value: RawValue<'_>) -> Error {
     let found = value.ty.name();
-    Error::location(40195, format!("The $bucket 'default' field must be a constant, but found type: {found}."))
+    Error::location(
+        40195,
+        format!("The $bucket 'default' field must be a constant, but found type: {found}."),
+    )
 }
 
 fn boundary_values(value: RawValue<'_>, context: &CompileContext) -> Result<Vec<OwnedValue>> {
     let array = value.as_array().ok_or_else(|| {
         let found = value.ty.name();
-        Error::location(40200, format!("The $bucket 'boundaries' field must be an array, but found type: {found}."))
+        Error::location(
+            40200,
+            format!("The $bucket 'boundaries' field must be an array, but found type: {found}."),
+        )
     })?;
     let mut values: Vec<OwnedValue> = Vec::new();
     for item in array {
@@ -108,7 +117,8 @@ fn boundary_values(value: RawValue<'_>, context: &CompileContext) -> Result<Vec<
 
 /// The default must not lie in any of the ranges.
 fn check_default(boundaries: &[OwnedValue], default: Option<&OwnedValue>) -> Result<()> {
-    let (Some(default), Some(lowest), Some(highest)) = (default, boundaries.first(), boundaries.last()) else {
+    let (Some(default), Some(lowest), Some(highest)) = (default, boundaries.first(), boundaries.last())
+    else {
         return Ok(());
     };
     let inside = compare(default.as_ref(), lowest.as_ref()).is_ge()
@@ -126,7 +136,10 @@ fn check_default(boundaries: &[OwnedValue], default: Option<&OwnedValue>) -> Res
 fn output(value: RawValue<'_>, context: &CompileContext) -> Result<Vec<GroupField>> {
     let doc = value.as_doc().ok_or_else(|| {
         let found = value.ty.name();
-        Error::location(40196, format!("The $bucket 'output' field must be an object, but found type: {found}."))
+        Error::location(
+            40196,
+            format!("The $bucket 'output' field must be an object, but found type: {found}."),
+        )
     })?;
     doc.iter().map(|field| group_field(field.name(), field.value, context)).collect()
 }

@@ -19,18 +19,27 @@ impl Facet {
     pub(super) fn parse(spec: RawValue<'_>, context: &CompileContext) -> Result<Self> {
         let doc = spec.as_doc().filter(|doc| !doc.is_empty()).ok_or_else(|| {
             let shown = text::value(spec);
-            Error::location(40169, format!("the $facet specification must be a non-empty object, but found: $facet: {shown}"))
+            Error::location(
+                40169,
+                format!("the $facet specification must be a non-empty object, but found: $facet: {shown}"),
+            )
         })?;
         let mut pipelines = Vec::new();
         for field in doc {
             check_path(field.name())?;
             if field.name().contains('.') {
-                let message = format!("FieldPath field names may not contain '.'. Consider using $getField or $setField, found: {}", field.name());
+                let message = format!(
+                    "FieldPath field names may not contain '.'. Consider using $getField or $setField, found: {}",
+                    field.name()
+                );
                 return Err(Error::location(16412, message));
             }
             if field.value.as_array().is_none() {
-                let message =
-                    format!("arguments to $facet must be arrays, {} is type {}", field.name(), field.value.ty.name());
+                let message = format!(
+                    "arguments to $facet must be arrays, {} is type {}",
+                    field.name(),
+                    field.value.ty.name()
+                );
                 return Err(Error::location(40170, message));
             }
             let mut stages = parse::stages(field.value, context, parse::Place::Facet)?;

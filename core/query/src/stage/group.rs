@@ -11,7 +11,8 @@ use crate::accumulator::{Accumulate, Rank, Ranking};
 use crate::expression::{EvalContext, Expr};
 use crate::sort::SortSpec;
 use multifora_model::{
-    DocBuilder, DocumentView, Error, Number, OwnedValue, RawDoc, RawValue, Result, Val, ValueKey, compare, text,
+    DocBuilder, DocumentView, Error, Number, OwnedValue, RawDoc, RawValue, Result, Val, ValueKey, compare,
+    text,
 };
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -110,7 +111,8 @@ impl GroupKey {
                 let value = by.eval(cx)?.unwrap_or(Val::Borrowed(RawValue::NULL));
                 let value = value.as_ref();
                 let above = boundaries.partition_point(|b| compare(b.as_ref(), value).is_le());
-                let bucket = (above > 0 && above < boundaries.len()).then(|| boundaries.get(above - 1)).flatten();
+                let bucket =
+                    (above > 0 && above < boundaries.len()).then(|| boundaries.get(above - 1)).flatten();
                 bucket.or(default.as_ref()).map(|key| Val::Borrowed(key.as_ref())).ok_or_else(|| {
                     Error::location(
                         40066,
@@ -157,9 +159,10 @@ impl FieldState {
     ) -> Result<()> {
         let cx = EvalContext::new(*view, res);
         match (self, source) {
-            (FieldState::Running(running), FieldSource::Values { value, .. } | FieldSource::Several { value, .. }) => {
-                running.add(value.eval(&cx)?.as_ref().map(Val::as_ref))
-            }
+            (
+                FieldState::Running(running),
+                FieldSource::Values { value, .. } | FieldSource::Several { value, .. },
+            ) => running.add(value.eval(&cx)?.as_ref().map(Val::as_ref)),
             (FieldState::Ranked(rank), FieldSource::Ranked { sort, output, .. }) => {
                 sort.key(view, key)?;
                 rank.add(key, output.eval(&cx)?.as_ref().map(Val::as_ref));

@@ -41,9 +41,10 @@ pub(super) fn group_field(name: &str, value: RawValue<'_>, context: &CompileCont
         let message = format!("The field name '{name}' cannot be an operator name");
         return Err(Error::location(40236, message));
     }
-    let spec = value.as_doc().filter(|doc| !doc.is_empty()).ok_or_else(|| {
-        Error::location(40234, format!("The field '{name}' must be an accumulator object"))
-    })?;
+    let spec = value
+        .as_doc()
+        .filter(|doc| !doc.is_empty())
+        .ok_or_else(|| Error::location(40234, format!("The field '{name}' must be an accumulator object")))?;
     let mut operators = spec.iter();
     let (Some(operator), None) = (operators.next(), operators.next()) else {
         return Err(Error::location(40238, format!("The field '{name}' must specify one accumulator")));

@@ -26,9 +26,10 @@ pub(super) fn stages(value: RawValue<'_>, context: &CompileContext, place: Place
             let message = format!("Pipeline length must be no longer than {MAX_PIPELINE_STAGES} stages.");
             return Err(Error::location(7_749_501, message));
         }
-        let spec = element.value.as_doc().ok_or_else(|| {
-            Error::type_mismatch("Each element of the 'pipeline' array must be an object")
-        })?;
+        let spec = element
+            .value
+            .as_doc()
+            .ok_or_else(|| Error::type_mismatch("Each element of the 'pipeline' array must be an object"))?;
         let mut fields = spec.iter();
         let (Some(field), None) = (fields.next(), fields.next()) else {
             let message = "A pipeline stage specification object must contain exactly one field.";

@@ -1,5 +1,6 @@
 //! One row per stage.
 
+use super::Stage;
 use super::add_fields::AddFields;
 use super::bucket::{bucket, default_output};
 use super::facet::Facet;
@@ -9,13 +10,12 @@ use super::parse::sort_by;
 use super::replace_root::ReplaceRoot;
 use super::sample::Sample;
 use super::unwind::Unwind;
-use super::Stage;
 use crate::CompileContext;
 use crate::expression::Expr;
 use crate::filter::{Filter, Operand};
-use crate::projection::{Projection, ProjectionMode};
+use crate::projection::Projection;
 use crate::sort::SortSpec;
-use multifora_model::{DocBuilder, ElementType as T, Error, ErrorCode, RawDoc, RawValue, Result};
+use multifora_model::{ElementType as T, Error, ErrorCode, RawValue, Result};
 use std::sync::Arc;
 
 type Parse = fn(&'static str, RawValue<'_>, &CompileContext) -> Result<Vec<Stage>>;
@@ -52,13 +52,23 @@ const STAGES: &[StageOperator] = &[
     row("$set", add_fields_stage, "adds computed fields"),
     row("$group", group_stage, "gathers documents by a key"),
     row("$count", count_stage, "counts the documents"),
-    row("$unwind", |_, spec, _| one(Stage::Unwind(Arc::new(Unwind::parse(spec)?))), "one document per array element"),
+    row(
+        "$unwind",
+        |_, spec, _| one(Stage::Unwind(Arc::new(Unwind::parse(spec)?))),
+        "one document per array element",
+    ),
     row("$replaceRoot", replace_root_stage, "replaces documents by a part of them"),
     row("$replaceWith", replace_with_stage, "replaces documents by a part of them"),
     row("$sortByCount", sort_by_count_stage, "counts by a key, most frequent first"),
     row("$bucket", |_, spec, context| bucket(spec, context), "gathers documents by ranges"),
     row("$sample", |_, spec, _| one(Stage::Sample(Sample::parse(spec)?)), "documents by chance"),
-    StageOperator { name: "$facet", parse: facet_stage, in_facet: false, about: "several pipelines over the same documents", supported: true },
+    StageOperator {
+        name: "$facet",
+        parse: facet_stage,
+        in_facet: false,
+        about: "several pipelines over the same documents",
+        supported: true,
+    },
     none("$bucketAuto", true, "gathers documents by ranges of even size"),
     none("$changeStream", false, "the changes of a collection"),
     none("$changeStreamSplitLargeEvent", false, "splits large change events"),
@@ -119,9 +129,9 @@ fn sort_stage(_: &'static str, spec: RawValue<'_>, _: &CompileContext) -> Result
 
 /// A whole number that is not negative.
 fn whole(name: &'static str, spec: RawValue<'_>, code: i32) -> Result<u64> {
-    let n = Operand { name, value: spec }.non_negative_long().map_err(|e| {
-        Error::location(code, format!("invalid argument to {name} stage: {}", e.message()))
-    })?;
+    let n = Operand { name, value: spec }
+        .non_negative_long()
+        .map_err(|e| Error::location(code, format!("invalid argument to {name} stage: {}", e.message())))?;
     Ok(u64::try_from(n).unwrap_or_default())
 }
 
@@ -136,25 +146,16 @@ fn limit_stage(name: &'static str, spec: RawValue<'_>, _: &CompileContext) -> Re
     }
 }
 
-fn project_stage(name: &'static str, spec: RawValue<'_>, context: &CompileContext) -> Result<Vec<Stage>> {
-    let Some(doc) = spec.as_doc() else {
-        return Err(Error::location(15969, "$project specification must be an object"));
-    };
-    project(name, doc, context)
+fn project_stage(_: &'static str, spec: RawValue<'_>, context: &CompileContext) -> Result<Vec<Stage>> {
+    let spec =
+        spec.as_doc().ok_or_else(|| Error::location(15969, "$project specification must be an object"))?;
+    one(Stage::Project(Arc::new(Projection::compile_stage(spec, context)?)))
 }
 
-fn project(name: &str, spec: RawDoc<'_>, context: &CompileContext) -> Result<Vec<Stage>> {
-    let projection = Projection::compile(spec, ProjectionMode::Aggregate, context)
-        .map_err(|e| e.context(&format!("Invalid {name} :: caused by :: ")))?;
-    one(Stage::Project(Arc::new(projection)))
-}
-
-fn unset_stage(name: &'static str, spec: RawValue<'_>, context: &CompileContext) -> Result<Vec<Stage>> {
-    let mut exclusion = DocBuilder::new();
+fn unset_stage(name: &'static str, spec: RawValue<'_>, _: &CompileContext) -> Result<Vec<Stage>> {
+    let mut paths = Vec::new();
     match (spec.ty, spec.as_array()) {
-        (T::String, _) => {
-            exclusion.i32(spec.as_str().unwrap_or_default(), 0);
-        }
+        (T::String, _) => paths.push(spec.as_str().unwrap_or_default()),
         (_, Some(names)) if names.is_empty() => {
             let message = "$unset specification must be a string or an array with at least one field";
             return Err(Error::location(31119, message));
@@ -162,17 +163,18 @@ fn unset_stage(name: &'static str, spec: RawValue<'_>, context: &CompileContext)
         (_, Some(names)) => {
             for field in names {
                 let path = field.value.as_str().filter(|_| field.value.ty == T::String);
-                let path = path.ok_or_else(|| {
-                    let message = "$unset specification must be a string or an array containing only string values";
+                paths.push(path.ok_or_else(|| {
+                    let message =
+                        "$unset specification must be a string or an array containing only string values";
                     Error::location(31120, message)
-                })?;
-                exclusion.i32(path, 0);
+                })?);
             }
         }
         _ => return Err(Error::location(31002, "$unset specification must be a string or an array")),
     }
-    let exclusion = exclusion.finish();
-    project(name, RawDoc::framed(&exclusion).unwrap_or(RawDoc::EMPTY), context)
+    let projection =
+        Projection::excluding(&paths).map_err(|e| e.context(&format!("Invalid {name} :: caused by :: ")))?;
+    one(Stage::Project(Arc::new(projection)))
 }
 
 fn add_fields_stage(name: &'static str, spec: RawValue<'_>, context: &CompileContext) -> Result<Vec<Stage>> {
@@ -220,7 +222,8 @@ fn sort_by_count_stage(_: &'static str, spec: RawValue<'_>, context: &CompileCon
             return Err(Error::location(40147, message));
         }
         T::String if !is_path => {
-            let message = "the sortByCount field must be specified as a $-prefixed path or an expression in an object";
+            let message =
+                "the sortByCount field must be specified as a $-prefixed path or an expression in an object";
             return Err(Error::location(40148, message));
         }
         T::Document | T::String => {}

@@ -24,8 +24,10 @@ impl ReplaceRoot {
             return Err(Error::location(40229, message));
         };
         if let Some(unknown) = doc.iter().find(|field| field.name() != "newRoot") {
-            let message =
-                format!("unrecognized option to $replaceRoot stage: {}, only valid option is 'newRoot'.", unknown.name());
+            let message = format!(
+                "unrecognized option to $replaceRoot stage: {}, only valid option is 'newRoot'.",
+                unknown.name()
+            );
             return Err(Error::location(40230, message));
         }
         let new_root = doc

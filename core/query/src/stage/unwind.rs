@@ -5,7 +5,9 @@ use super::source::{Chain, DocSource, view_of};
 use crate::Resources;
 use crate::expression::check_path;
 use multifora_model::path::{FieldPath, PathPart};
-use multifora_model::{DocBuilder, DocumentView, ElementType as T, Error, OwnedValue, RawDoc, RawValue, Result};
+use multifora_model::{
+    DocBuilder, DocumentView, ElementType as T, Error, OwnedValue, RawDoc, RawValue, Result,
+};
 use std::sync::Arc;
 
 /// The array and what to do where there is none.
@@ -40,7 +42,10 @@ impl Unwind {
                 "path" => {
                     let text = field.value.as_str().ok_or_else(|| {
                         let ty = field.value.ty.name();
-                        Error::location(28808, format!("expected a string as the path for $unwind stage, got {ty}"))
+                        Error::location(
+                            28808,
+                            format!("expected a string as the path for $unwind stage, got {ty}"),
+                        )
                     })?;
                     path = Some(array_path(text)?);
                 }
