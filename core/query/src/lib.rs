@@ -4,7 +4,7 @@
 //! Pure computation over [`multifora_model::DocumentView`]: no files, no indexes, no clock. What a
 //! loop needs from outside (interruption, time, randomness) comes through [`Resources`].
 //!
-//! Module order (each may use those before it): `resources` · `context` · `expression` · `filter` ·
+//! Module order (each may use those before it): `write` · `resources` · `context` · `expression` · `filter` ·
 //! `sort` · `projection` · `update` · `accumulator` · `stage`.
 #![forbid(unsafe_code)]
 
@@ -17,6 +17,7 @@ pub mod resources;
 pub mod sort;
 pub mod stage;
 pub mod update;
+mod write;
 
 pub use context::CompileContext;
 pub use resources::{NoResources, Resources};

@@ -1,7 +1,7 @@
 //! `$addToSet`: values are added unless an equal one is there.
 
 use super::operators::{Effect, Modifier, OperandContext, Site, array_or};
-use super::splice::{frame, push_element};
+use crate::write::{frame, push_element};
 use multifora_model::compare::equal;
 use multifora_model::key::ValueKey;
 use multifora_model::{Element, ElementType, Error, OwnedValue, RawDoc, RawValue, Result, text};

@@ -1,9 +1,9 @@
 //! `arrayFilters`: which elements `$[identifier]` stands for.
 
-use super::splice::frame;
 use crate::CompileContext;
 use crate::filter::Filter;
 use crate::resources::NoResources;
+use crate::write::frame;
 use multifora_model::{DocumentView, Error, ErrorCode, RawDoc, RawValue, Result};
 
 /// The filters by identifier.

@@ -1,7 +1,7 @@
 //! `$push` with `$each`, `$position`, `$sort` and `$slice`: insert, then sort, then cut.
 
 use super::operators::{Effect, Modifier, OperandContext, Site, array_or};
-use super::splice::{frame, push_element};
+use crate::write::{frame, push_element};
 use multifora_model::key::{self, KeyDirection};
 use multifora_model::number::Number;
 use multifora_model::path::FieldPath;

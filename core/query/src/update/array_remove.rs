@@ -1,9 +1,9 @@
 //! Operators that take elements out of an array: `$pull`, `$pullAll`, `$pop`.
 
 use super::operators::{Effect, Modifier, OperandContext, Site, array_or};
-use super::splice::{frame, push_element};
 use crate::filter::{Filter, field_operators};
 use crate::resources::NoResources;
+use crate::write::{frame, push_element};
 use multifora_model::compare::equal;
 use multifora_model::key::ValueKey;
 use multifora_model::number::Number;

@@ -1,8 +1,8 @@
 //! An update that puts another document in the place of the old one, which keeps its `_id`.
 
-use super::splice::frame;
 use super::validate;
 use crate::CompileContext;
+use crate::write::frame;
 use multifora_model::{Element, ElementType, RawDoc, RawValue, Result};
 
 /// A replacement document.

@@ -1,7 +1,7 @@
 //! What the filter of an upsert says about the document to be made.
 
-use super::splice::frame;
 use crate::filter::{CompareOp, FilterNode, Test};
+use crate::write::frame;
 use multifora_model::{ElementType, Error, ErrorCode, RawDoc, RawValue, Result};
 
 /// Most parts of a path that becomes nested documents.

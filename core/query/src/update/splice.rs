@@ -1,6 +1,7 @@
 //! A changed copy of one document or array: what stays is copied in spans as long as possible.
 
 use super::operators::Effect;
+use crate::write::{frame, push_element};
 use multifora_model::{Element, ElementType, RawDoc, RawValue};
 
 /// Writes a changed copy of one document or array, copying what is not changed in long spans.
@@ -94,35 +95,5 @@ impl<'d> Splice<'d> {
 fn set_type(out: &mut [u8], header: usize, ty: ElementType) {
     if let Some(tag) = out.get_mut(header) {
         *tag = ty as u8;
-    }
-}
-
-/// Appends an array element.
-pub(super) fn push_element(out: &mut Vec<u8>, index: usize, value: RawValue<'_>) {
-    let mut digits = [0u8; 20];
-    let mut at = digits.len();
-    let mut n = index;
-    loop {
-        at -= 1;
-        if let Some(digit) = digits.get_mut(at) {
-            *digit = b'0' + u8::try_from(n % 10).unwrap_or(0);
-        }
-        n /= 10;
-        if n == 0 {
-            break;
-        }
-    }
-    out.push(value.ty as u8);
-    out.extend_from_slice(digits.get(at..).unwrap_or_default());
-    out.push(0);
-    out.extend_from_slice(value.bytes);
-}
-
-/// Ends the document that begins at `start` and writes its length.
-pub(super) fn frame(out: &mut Vec<u8>, start: usize) {
-    out.push(0);
-    let len = i32::try_from(out.len() - start).unwrap_or(i32::MAX);
-    if let Some(slot) = out.get_mut(start..start + 4) {
-        slot.copy_from_slice(&len.to_le_bytes());
     }
 }

@@ -1,0 +1,132 @@
+//! The tree of paths that a projection names.
+
+use super::find_operators::{ElemMatch, Slice};
+use crate::expression::Expr;
+use multifora_model::{Error, ErrorCode, Result};
+
+/// The fields named below one path, in the order of the specification.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Node {
+    pub(super) children: Vec<(Box<str>, Child)>,
+    /// Something below is computed.
+    pub(super) computes: bool,
+    /// The path of the positional `$` leads here.
+    pub(super) is_positional: bool,
+}
+
+/// What is said about a field.
+#[derive(Clone, Debug)]
+pub(super) enum Child {
+    /// It stays (inclusion) or goes (exclusion).
+    Named,
+    /// It stays; of an array, only the element that the query matched.
+    Positional,
+    /// It stays; of an array, a part.
+    Slice(Slice),
+    /// Of the array, the first element that meets a condition.
+    ElemMatch(Box<ElemMatch>),
+    /// It is computed.
+    Computed(Box<Expr>),
+    /// Fields below it are named.
+    Below(Node),
+}
+
+impl Child {
+    /// Is made anew rather than found in the document.
+    pub(super) fn is_computed(&self) -> bool {
+        matches!(self, Child::Computed(_) | Child::ElemMatch(_))
+    }
+}
+
+impl Node {
+    /// The child with this name.
+    #[inline]
+    pub(super) fn find(&self, name: &[u8]) -> Option<&Child> {
+        self.children.iter().find(|(known, _)| known.as_bytes() == name).map(|(_, child)| child)
+    }
+
+    /// Puts a child at a dotted path, which [`check_field_path`] has accepted.
+    ///
+    /// # Errors
+    /// Code 31249 when the path leads through a named one, 31250 when its end is taken.
+    pub(super) fn plant(&mut self, path: &str, child: Child) -> Result<()> {
+        let mut node = self;
+        let mut rest = path;
+        while let Some((name, after)) = rest.split_once('.') {
+            let at = node.children.iter().position(|(known, _)| &**known == name);
+            let at = at.unwrap_or_else(|| {
+                node.children.push((name.into(), Child::Below(Node::default())));
+                node.children.len() - 1
+            });
+            match node.children.get_mut(at) {
+                Some((_, Child::Below(below))) => node = below,
+                _ => {
+                    let message = format!("Path collision at {path} remaining portion {after}");
+                    return Err(Error::location(31249, message));
+                }
+            }
+            rest = after;
+        }
+        if node.children.iter().any(|(known, _)| &**known == rest) {
+            return Err(Error::location(31250, format!("Path collision at {path}")));
+        }
+        node.children.push((rest.into(), child));
+        Ok(())
+    }
+
+    /// Works out what is below each node, once everything is planted.
+    pub(super) fn settle(&mut self) {
+        for (_, child) in &mut self.children {
+            if let Child::Below(below) = child {
+                below.settle();
+                self.computes |= below.computes;
+                self.is_positional |= below.is_positional;
+            }
+            self.computes |= child.is_computed();
+            self.is_positional |= matches!(child, Child::Positional);
+        }
+    }
+
+    /// Collects the full paths; false when something other than naming fields is found.
+    pub(super) fn plain_paths(&self, prefix: &str, paths: &mut Vec<String>) -> bool {
+        self.children.iter().all(|(name, child)| {
+            let path = if prefix.is_empty() { name.to_string() } else { format!("{prefix}.{name}") };
+            match child {
+                Child::Named => {
+                    paths.push(path);
+                    true
+                }
+                Child::Below(below) => below.plain_paths(&path, paths),
+                _ => false,
+            }
+        })
+    }
+}
+
+/// Most parts of a path.
+const MAX_PATH_PARTS: usize = 200;
+
+/// Checks a field path of the aggregation language.
+///
+/// # Errors
+/// Codes 40352, 40353, 15998 and 16410; `Overflow` for a path deeper than any document.
+pub(super) fn check_field_path(path: &str) -> Result<()> {
+    if path.is_empty() {
+        return Err(Error::location(40352, "FieldPath cannot be constructed with empty string"));
+    }
+    if path.ends_with('.') {
+        return Err(Error::location(40353, "FieldPath must not end with a '.'."));
+    }
+    if path.split('.').any(str::is_empty) {
+        return Err(Error::location(15998, "FieldPath field names may not be empty strings."));
+    }
+    if path.split('.').any(|part| part.starts_with('$')) {
+        let message = "FieldPath field names may not start with '$'. Consider using $getField or $setField.";
+        return Err(Error::location(16410, message));
+    }
+    if path.split('.').count() > MAX_PATH_PARTS {
+        let message = format!("FieldPath is too long; it must have at most {MAX_PATH_PARTS} parts");
+        return Err(Error::new(ErrorCode::Overflow, message));
+    }
+    Ok(())
+}
