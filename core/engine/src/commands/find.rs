@@ -16,6 +16,7 @@ use crate::plan::{self, Access};
 use crate::request::Request;
 use multifora_model::path::extract_keys;
 use multifora_model::{DocBuilder, Error, RawDoc, Result};
+use multifora_query::projection::Projection;
 use std::sync::Arc;
 
 /// The command's row.
@@ -51,20 +52,6 @@ const FIELDS: &[Field] = &[
     Field::optional("term", Types::NUMBER),
     Field::optional("readOnce", Types::BOOL),
 ];
-
-// Stands in until the query crate's projection is there.
-#[derive(Clone)]
-struct Projection;
-
-impl Projection {
-    fn compile(_: RawDoc<'_>, _: Option<&multifora_query::filter::Filter>, _: &multifora_query::CompileContext) -> Result<Self> {
-        Err(Error::internal("projections are not there yet"))
-    }
-
-    fn apply(&self, _: &multifora_model::DocumentView<'_>, _: &CommandResources<'_>, _: &mut DocBuilder) -> Result<()> {
-        Ok(())
-    }
-}
 
 /// A find, parsed.
 pub struct FindQuery<'a> {
@@ -196,23 +183,24 @@ struct Projected {
 
 impl Shape for Projected {
     fn shape(&self, row: &Row, interrupt: &Interrupt, out: &mut Vec<u8>) -> Result<bool> {
-        let mut doc = DocBuilder::with_buffer(std::mem::take(out));
-        match &self.projection {
-            Some(projection) => projection.apply(&row.view()?, &CommandResources::new(interrupt), &mut doc)?,
-            None => {
-                doc.extend(row.doc()?);
-            }
+        if let Some(projection) = &self.projection {
+            projection.apply(&row.view()?, &CommandResources::new(interrupt), out)?;
         }
-        append_record_id(self.show_record_id, row, &mut doc);
-        *out = doc.finish();
+        if self.show_record_id {
+            let shown = match &self.projection {
+                Some(_) => RawDoc::framed(out).unwrap_or(RawDoc::EMPTY),
+                None => row.doc()?,
+            };
+            let mut doc = DocBuilder::new();
+            append_record_id(row, doc.extend(shown));
+            *out = doc.finish();
+        }
         Ok(true)
     }
 }
 
-fn append_record_id(wanted: bool, row: &Row, doc: &mut DocBuilder) {
-    if wanted {
-        doc.i64("$recordId", i64::try_from(row.id.get()).unwrap_or(i64::MAX));
-    }
+fn append_record_id(row: &Row, doc: &mut DocBuilder) {
+    doc.i64("$recordId", i64::try_from(row.id.get()).unwrap_or(i64::MAX));
 }
 
 /// The key under which the document stands in the index that found it; nothing when none did.
@@ -235,7 +223,9 @@ impl Shape for IndexKey {
                 Ok(())
             })?;
         }
-        append_record_id(self.show_record_id, row, &mut doc);
+        if self.show_record_id {
+            append_record_id(row, &mut doc);
+        }
         *out = doc.finish();
         Ok(true)
     }
