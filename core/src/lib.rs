@@ -19,14 +19,15 @@
 
 pub use multifora_engine::connection::check_bytes;
 pub use multifora_engine::{
-    Connection, ConnectionInfo, Database, DocumentSequence, Durability, OpenOptions, ReplicaSet, Request,
+    CheckReport, CollectionStats, Connection, ConnectionInfo, Database, DatabaseStats, DocumentSequence, Durability,
+    Interrupt, OpenOptions, ReplicaSet, Request,
 };
 pub use multifora_model::{
     DocBuilder, Element, ElementType, Error, ErrorCode, OwnedValue, RawDoc, RawValue, Result, extjson, limits,
     validate,
 };
 #[cfg(feature = "server")]
-pub use multifora_server::{ServeOptions, Server, serve};
+pub use multifora_server::{Log, ServeOptions, Server, serve};
 
 /// The version of MultiforaDB, `major.minor.patch`.
 pub fn version() -> &'static str {

@@ -5,10 +5,13 @@
 //! file; every later command gets an error that says so. The last clone that is dropped closes too.
 
 use crate::catalog::CatalogCache;
+use crate::check::{self, CheckReport};
 use crate::connection::{Connection, ConnectionInfo, ConnectionShared};
 use crate::counters::Counters;
 use crate::cursor::CursorRegistry;
+use crate::interrupt::Interrupt;
 use crate::session::{SessionRegistry, SessionsTable};
+use crate::stats::{self, DatabaseStats};
 use crate::storage_error::MapStorage;
 use crate::upkeep::Upkeep;
 use multifora_model::{Error, ErrorCode, Result};
@@ -108,6 +111,7 @@ struct Shared {
     path: String,
     options: OpenOptions,
     opened: Instant,
+    replayed_commits: u64,
     cursors: CursorRegistry,
     sessions: SessionRegistry,
     catalog: CatalogCache,
@@ -146,11 +150,13 @@ impl Database {
             _ => Location::File(path.to_owned()),
         };
         let store = Store::open(&location, &storage_options(options)).mapped()?;
+        let found = store.stats();
         let shared = Arc::new(Shared {
             store,
             path: path.display().to_string(),
             options: options.clone(),
             opened: Instant::now(),
+            replayed_commits: found.last_sequence.saturating_sub(found.checkpoint_sequence),
             cursors: CursorRegistry::default(),
             sessions: SessionRegistry::default(),
             catalog: CatalogCache::default(),
@@ -193,6 +199,29 @@ impl Database {
     /// The checkpoint failed; the file is released all the same, and opening it again recovers what was acknowledged.
     pub fn close(&self) -> Result<()> {
         self.shared.close()
+    }
+
+    /// Figures about the file and its collections.
+    ///
+    /// # Errors
+    /// The database is closed, or its catalogue cannot be read.
+    pub fn stats(&self) -> Result<DatabaseStats> {
+        let _open = self.enter()?;
+        stats::gather(self)
+    }
+
+    /// Walks the whole file: every block, document and index entry. What is wrong is in the report, not an error.
+    ///
+    /// # Errors
+    /// The database is closed, the walk was interrupted, or it could not go on.
+    pub fn check(&self, interrupt: &Interrupt) -> Result<CheckReport> {
+        let _open = self.enter()?;
+        check::check(self, interrupt)
+    }
+
+    /// Commits that opening found in the log, after the last checkpoint.
+    pub fn replayed_commits(&self) -> u64 {
+        self.shared.replayed_commits
     }
 
     /// Was it closed (or is it about to be)?

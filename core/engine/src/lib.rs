@@ -1,11 +1,12 @@
 //! What a database does: catalogue, indexes, planner, executor, sessions, cursors, commands.
 //!
 //! Module order (each may use those before it): `interrupt` · `limits` · `random` · `counters` · `request` ·
-//! `storage_error` · `system_info` · `catalog` · `index` · `session` · `cursor` · `database` · `connection` · `context` · `plan` ·
+//! `storage_error` · `system_info` · `catalog` · `index` · `session` · `cursor` · `check` · `stats` · `database` · `connection` · `context` · `plan` ·
 //! `exec` · `write` · `commands` (registry and one file each) · `ttl` · `upkeep`.
 #![forbid(unsafe_code)]
 
 pub mod catalog;
+pub mod check;
 pub mod commands;
 pub mod connection;
 pub mod context;
@@ -20,15 +21,18 @@ pub mod plan;
 mod random;
 pub mod request;
 pub mod session;
+pub mod stats;
 pub mod storage_error;
 mod system_info;
 pub mod ttl;
 mod upkeep;
 pub mod write;
 
+pub use check::CheckReport;
 pub use connection::{Connection, ConnectionInfo, ReplicaSet};
 pub use context::CommandContext;
 pub use database::{Database, Durability, OpenOptions};
 pub use interrupt::Interrupt;
 pub use multifora_model::{Error, ErrorCode, Result};
 pub use request::{DocumentSequence, Request};
+pub use stats::{CollectionStats, DatabaseStats};

@@ -131,6 +131,7 @@ codes! {
     APIStrictError = 323,
     ExceededTimeLimit = 262,
     NoQueryExecutionPlans = 291,
+    TooManyDocumentSequences = 233,
     SnapshotTooOld = 239,
     SnapshotUnavailable = 246,
     CappedPositionLost = 136,

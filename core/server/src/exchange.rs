@@ -12,14 +12,19 @@ use std::io::{Read, Write};
 use std::ops::ControlFlow;
 
 /// Serves one connection until it ends. `Some` says why, where that is worth a line in a log.
-pub(crate) fn serve(stream: &mut (impl Read + Write), connection: &Connection, stop: &dyn Fn() -> bool) -> Option<String> {
+pub(crate) fn serve(
+    stream: &mut (impl Read + Write),
+    connection: &Connection,
+    stop: &dyn Fn() -> bool,
+) -> Option<String> {
     let mut reader = MessageReader::new();
     let mut exchange = Exchange { connection, out: Vec::with_capacity(1024), next_id: 0 };
     while !stop() {
         let (header, message) = match reader.next(stream) {
             Ok(found) => found,
-            Err(End::Closed) => return None,
-            Err(End::Io(_) | End::Truncated) if stop() => return None,
+            // A client that goes away, in the middle of a message or not, is nothing to report.
+            Err(End::Closed | End::Truncated) => return None,
+            Err(End::Io(_)) if stop() => return None,
             Err(end) => return Some(end.to_string()),
         };
         let goes_on = exchange.answer(header, message);
@@ -62,7 +67,9 @@ impl Exchange<'_> {
                 self.finish();
                 ControlFlow::Continue(())
             }
-            opcode::COMPRESSED => ControlFlow::Break(String::from("a compressed message, but no compression was agreed on")),
+            opcode::COMPRESSED => {
+                ControlFlow::Break(String::from("a compressed message, but no compression was agreed on"))
+            }
             other => ControlFlow::Break(format!("operation code {other} is not supported; use OP_MSG")),
         }
     }

@@ -131,7 +131,8 @@ fn start(shared: &Arc<Shared>, socket: Socket, peer: String) {
         shared.log.line(&format!("{peer}: refused, {MAX_CONNECTIONS} connections are open already"));
         return;
     }
-    let info = ConnectionInfo { door: socket.door(), peer: peer.clone(), replica_set: shared.replica_set.clone() };
+    let info =
+        ConnectionInfo { door: socket.door(), peer: peer.clone(), replica_set: shared.replica_set.clone() };
     let connection = Arc::new(shared.database.connect(info));
     let handle = match socket.try_clone() {
         Ok(handle) => handle,

@@ -99,24 +99,28 @@ pub(crate) fn parse_msg(message: &[u8]) -> Result<Request<'_>, Fault> {
     while let Some(section) = sections.next()? {
         match section {
             Section::Body(doc) if body.is_none() => body = Some(doc),
-            Section::Body(_) => return Err(Error::location(40430, "Multiple body sections in message").into()),
+            Section::Body(_) => return Err(broken(40430, "Multiple body sections in message")),
             Section::Sequence(sequence) => {
                 if sequences.iter().any(|known| known.name == sequence.name) {
-                    let text = format!("Duplicate document sequence: {}", sequence.name);
-                    return Err(Error::location(40431, text).into());
+                    return Err(broken(40431, format!("Duplicate document sequence: {}", sequence.name)));
                 }
                 if sequences.len() == MAX_SEQUENCES {
                     let text = format!("more than {MAX_SEQUENCES} document sequences in one message");
-                    return Err(Error::new(ErrorCode::InvalidLength, text).into());
+                    return Err(Fault::ReplyAndClose(Error::new(ErrorCode::TooManyDocumentSequences, text)));
                 }
                 sequences.push(sequence);
             }
         }
     }
-    let body = body.ok_or_else(|| Error::location(40587, "OP_MSG messages must have a body"))?;
+    let body = body.ok_or_else(|| broken(40587, "OP_MSG messages must have a body"))?;
     let db = body.get("$db").and_then(|v| v.as_str());
     let db = db.ok_or_else(|| Error::location(40571, "OP_MSG requests require a $db argument"))?;
     Ok(Request { db, body, sequences })
+}
+
+/// The message is not put together as an OP_MSG is: whoever sent it will not do better next time.
+fn broken(code: i32, text: impl Into<String>) -> Fault {
+    Fault::ReplyAndClose(Error::location(code, text))
 }
 
 /// Compares the CRC-32C at the end; gives where the sections end.
@@ -141,17 +145,17 @@ struct Sections<'a> {
 }
 
 impl<'a> Sections<'a> {
-    fn next(&mut self) -> Result<Option<Section<'a>>> {
+    fn next(&mut self) -> Result<Option<Section<'a>>, Fault> {
         let Some((&kind, rest)) = self.bytes.split_first() else { return Ok(None) };
         self.bytes = rest;
         match kind {
             0 => Ok(Some(Section::Body(check_bytes(self.take_prefixed()?)?))),
             1 => {
-                let section = self.take_prefixed()?;
+                let section = self.take_prefixed().map_err(Fault::ReplyAndClose)?;
                 let content = section.get(4..).unwrap_or_default();
                 Ok(Some(Section::Sequence(parse_sequence(content)?)))
             }
-            other => Err(Error::location(40432, format!("Unknown section kind {other}"))),
+            other => Err(broken(40432, format!("Unknown section kind {other}"))),
         }
     }
 
@@ -186,7 +190,8 @@ fn split_cstring(bytes: &[u8]) -> Result<(&str, &[u8])> {
         let (text, rest) = bytes.split_at_checked(end)?;
         Some((std::str::from_utf8(text).ok()?, rest.get(1..)?))
     });
-    parsed.ok_or_else(|| Error::new(ErrorCode::InvalidBSON, "a name in the message has no end or is not UTF-8"))
+    parsed
+        .ok_or_else(|| Error::new(ErrorCode::InvalidBSON, "a name in the message has no end or is not UTF-8"))
 }
 
 /// The request in a whole OP_QUERY message, header included. Only handshakes still come this way.

@@ -98,7 +98,10 @@ impl std::fmt::Display for End {
             End::Closed => write!(f, "closed by the peer"),
             End::Truncated => write!(f, "closed by the peer in the middle of a message"),
             End::BadLength(n) => {
-                write!(f, "not a MongoDB message: a length of {n} is outside {HEADER_BYTES} to {MAX_MESSAGE_BYTES} bytes")
+                write!(
+                    f,
+                    "not a MongoDB message: a length of {n} is outside {HEADER_BYTES} to {MAX_MESSAGE_BYTES} bytes"
+                )
             }
             End::Io(error) => write!(f, "{error}"),
         }

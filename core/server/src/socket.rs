@@ -117,7 +117,9 @@ impl Listener {
         match accepted {
             Ok(connection) => Ok(Some(connection)),
             Err(error) => match error.kind() {
-                io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted | io::ErrorKind::ConnectionAborted => Ok(None),
+                io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted | io::ErrorKind::ConnectionAborted => {
+                    Ok(None)
+                }
                 _ => Err(error),
             },
         }
@@ -147,7 +149,10 @@ fn remove_stale(path: &Path) -> Result<()> {
     let refused = |what: String| Err(Error::new(ErrorCode::SocketException, what));
     let Ok(found) = fs::symlink_metadata(path) else { return Ok(()) };
     if !found.file_type().is_socket() {
-        return refused(format!("cannot listen on '{}': a file that is no socket is there already", path.display()));
+        return refused(format!(
+            "cannot listen on '{}': a file that is no socket is there already",
+            path.display()
+        ));
     }
     match UnixStream::connect(path) {
         Ok(_) => refused(format!("cannot listen on '{}': another process listens there", path.display())),

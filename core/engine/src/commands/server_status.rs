@@ -141,6 +141,7 @@ fn storage_figures(ctx: &CommandContext<'_>, out: &mut DocBuilder) {
         ("entries", stats.entries),
         ("lastSequence", stats.last_sequence),
         ("durableSequence", stats.durable_sequence),
+        ("replayedCommits", ctx.database.replayed_commits()),
         ("logSyncs", stats.log_syncs),
         ("checkpoints", stats.checkpoints),
     ] {

@@ -1,0 +1,172 @@
+//! Is the file sound? Storage's own walk, and whether documents and index entries agree.
+//!
+//! Every document must be well-formed and have exactly the entries that its indexes ask for. Each expected entry is
+//! looked up; when all are there and the index has no more entries than were expected, every entry has its
+//! document as well. Only an index with too many entries is walked to name the strays.
+
+use crate::catalog::{self, CollectionInfo, IndexInfo};
+use crate::database::Database;
+use crate::index::{entries, keys_of};
+use crate::interrupt::Interrupt;
+use crate::storage_error::MapStorage;
+use multifora_model::limits::{MAX_DOCUMENT_BYTES, MAX_NESTING_DEPTH};
+use multifora_model::{DocumentView, Result, validate};
+use multifora_storage::{Direction, EntryKind, KeyRange, Read, RowId};
+
+/// Most problems that a report spells out.
+const MAX_PROBLEMS: usize = 100;
+
+/// What a check found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CheckReport {
+    /// Tables walked.
+    pub tables: u64,
+    /// Entries of all tables.
+    pub entries: u64,
+    /// Blocks read back and checked.
+    pub blocks: u64,
+    /// Bytes of the file in use.
+    pub used_bytes: u64,
+    /// Bytes of the file that hold nothing.
+    pub free_bytes: u64,
+    /// Collections looked at.
+    pub collections: u64,
+    /// Documents looked at.
+    pub documents: u64,
+    /// Index entries looked up.
+    pub index_entries: u64,
+    /// What is wrong, each in one line; at most the first hundred.
+    pub problems: Vec<String>,
+    /// How many problems there are in all.
+    pub problem_count: u64,
+}
+
+impl CheckReport {
+    /// Nothing is wrong.
+    pub fn is_clean(&self) -> bool {
+        self.problem_count == 0
+    }
+
+    fn add(&mut self, problem: String) {
+        self.problem_count += 1;
+        if self.problems.len() < MAX_PROBLEMS {
+            self.problems.push(problem);
+        }
+    }
+}
+
+/// Checks the whole file, as it is at this moment.
+pub(crate) fn check(database: &Database, interrupt: &Interrupt) -> Result<CheckReport> {
+    let verified = database.store().verify().mapped()?;
+    let mut report = CheckReport {
+        tables: verified.tables,
+        entries: verified.entries,
+        blocks: verified.blocks,
+        used_bytes: verified.used_bytes,
+        free_bytes: verified.free_bytes,
+        ..CheckReport::default()
+    };
+    for problem in &verified.problems {
+        report.add(problem.to_string());
+    }
+    let snapshot = database.store().snapshot();
+    let cache = database.catalog_cache();
+    for db in catalog::list_databases(&snapshot)? {
+        for collection in catalog::list_collections(&snapshot, cache, &db)? {
+            report.collections += 1;
+            check_collection(&snapshot, &collection, interrupt, &mut report)?;
+        }
+    }
+    Ok(report)
+}
+
+fn check_collection(
+    reads: &dyn Read,
+    collection: &CollectionInfo,
+    interrupt: &Interrupt,
+    report: &mut CheckReport,
+) -> Result<()> {
+    let mut expected = vec![0_u64; collection.indexes.len()];
+    let mut scan = reads.scan(collection.records, KeyRange::all(), Direction::Forward).mapped()?;
+    while let Some(entry) = scan.next().mapped()? {
+        interrupt.check()?;
+        report.documents += 1;
+        let Some(row) = RowId::from_key(entry.key) else {
+            report.add(format!("{}: a record's key is no row number", collection.ns));
+            continue;
+        };
+        let doc = match validate::document(entry.head(), MAX_DOCUMENT_BYTES, MAX_NESTING_DEPTH + 1) {
+            Ok(doc) => doc,
+            Err(error) => {
+                report.add(format!("{}: document in row {row}: {}", collection.ns, error.message()));
+                continue;
+            }
+        };
+        for (index, expected) in collection.indexes.iter().zip(&mut expected) {
+            let place = || format!("{} index '{}': document in row {row}", collection.ns, index.name);
+            let keys = match keys_of(index, &DocumentView::whole(doc)) {
+                Ok(keys) => keys,
+                Err(error) => {
+                    report.add(format!("{}: {}", place(), error.message()));
+                    continue;
+                }
+            };
+            for key in keys.iter() {
+                *expected += 1;
+                report.index_entries += 1;
+                if !has_entry(reads, index, key, row)? {
+                    report.add(format!("{} has no entry", place()));
+                }
+            }
+        }
+    }
+    for (index, expected) in collection.indexes.iter().zip(expected) {
+        let found = reads.count(index.table).mapped()?;
+        if found != expected {
+            report.add(format!(
+                "{} index '{}': {found} entries, expected {expected}",
+                collection.ns, index.name
+            ));
+            name_strays(reads, collection, index, interrupt, report)?;
+        }
+    }
+    Ok(())
+}
+
+fn has_entry(reads: &dyn Read, index: &IndexInfo, key: &[u8], row: RowId) -> Result<bool> {
+    let record = reads.get(index.table, &entries::stored_key(index, key, row)).mapped()?;
+    Ok(record.is_some_and(|record| match entries::kind(index) {
+        EntryKind::Plain => true,
+        EntryKind::Unique => RowId::from_key(record.head()) == Some(row),
+    }))
+}
+
+/// Entries whose document is gone.
+fn name_strays(
+    reads: &dyn Read,
+    collection: &CollectionInfo,
+    index: &IndexInfo,
+    interrupt: &Interrupt,
+    report: &mut CheckReport,
+) -> Result<()> {
+    let mut scan = reads.scan(index.table, KeyRange::all(), Direction::Forward).mapped()?;
+    while let Some(entry) = scan.next().mapped()? {
+        interrupt.check()?;
+        let row = match entries::kind(index) {
+            EntryKind::Plain => entry.row_in_key(),
+            EntryKind::Unique => RowId::from_key(entry.head()),
+        };
+        let exists = match row {
+            Some(row) => reads.get(collection.records, &row.to_key()).mapped()?.is_some(),
+            None => false,
+        };
+        if !exists {
+            let row = row.map_or_else(|| String::from("none"), |r| r.to_string());
+            report.add(format!(
+                "{} index '{}': an entry names row {row}, which is not there",
+                collection.ns, index.name
+            ));
+        }
+    }
+    Ok(())
+}
