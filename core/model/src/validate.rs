@@ -1,16 +1,20 @@
 //! Structural validation of BSON from outside: once, at the door.
 //!
-//! One pass without recursion and without allocation: the open containers are a stack of fixed size.
+//! One pass without recursion; the open containers are a stack of bounded size, which usual nesting keeps
+//! off the heap.
 //! What passes can be walked without surprises: every length fits its container, every terminator
 //! is in place, every name and string is UTF-8, every type byte is known, nothing trails behind.
 //! Array keys are not looked at: MongoDB takes arrays in their written order whatever they are named.
 
 use crate::error::{Error, ErrorCode, Result};
-use crate::raw::{RawDoc, read_i32};
+use crate::raw::{RawDoc, find_zero, read_i32};
 use crate::types::ElementType as T;
+use smallvec::SmallVec;
 
 /// Deepest nesting that [`document`] can be asked to accept.
 pub const MAX_DEPTH: usize = 255;
+/// Nesting that needs no allocation.
+const INLINE_DEPTH: usize = 16;
 
 /// Checks that `bytes` are exactly one well-formed document of at most `max_bytes`, with at most
 /// `max_depth` containers inside one another (the document itself is the first).
@@ -43,6 +47,22 @@ fn invalid(what: &str, at: usize) -> Error {
     Error::new(ErrorCode::InvalidBSON, format!("invalid BSON at offset {at}: {what}"))
 }
 
+/// Most names and many strings are short ASCII: eight bytes at a time settles them without a call.
+#[inline]
+fn is_utf8(text: &[u8]) -> bool {
+    const SHORT: usize = 32;
+    const HIGH: u64 = 0x8080_8080_8080_8080;
+    if text.len() <= SHORT {
+        let (words, rest) = text.as_chunks();
+        let mut seen = words.iter().fold(0, |seen, word| seen | u64::from_le_bytes(*word));
+        seen |= u64::from(rest.iter().fold(0, |seen, byte| seen | byte)) & HIGH;
+        if seen & HIGH == 0 {
+            return true;
+        }
+    }
+    std::str::from_utf8(text).is_ok()
+}
+
 enum Fault {
     Broken(&'static str),
     TooDeep,
@@ -64,9 +84,8 @@ struct Cursor<'a> {
 
 impl<'a> Cursor<'a> {
     fn walk(&mut self) -> Step {
-        // Where each open container ends, and whether it is the scope of a code value.
-        let mut ends = [0usize; MAX_DEPTH];
-        let mut depth = 1usize;
+        // Where the enclosing containers end, the outermost first.
+        let mut enclosing: SmallVec<[usize; INLINE_DEPTH]> = SmallVec::new();
         if self.max_depth == 0 {
             return Err(Fault::TooDeep);
         }
@@ -78,20 +97,20 @@ impl<'a> Cursor<'a> {
                 if self.at != end {
                     return Err("document terminator before its end".into());
                 }
-                depth -= 1;
-                let Some(enclosing) = depth.checked_sub(1) else { return Ok(()) };
-                end = *ends.get(enclosing).ok_or("unbalanced document")?;
+                match enclosing.pop() {
+                    Some(outer) => end = outer,
+                    None => return Ok(()),
+                }
                 continue;
             }
             let ty = T::from_byte(tag).ok_or("unknown type byte")?;
             self.at += 1;
             self.skip_cstring(end)?;
             if let Some(container_end) = self.value(ty, end)? {
-                if depth >= self.max_depth {
+                if enclosing.len() + 1 >= self.max_depth {
                     return Err(Fault::TooDeep);
                 }
-                *ends.get_mut(depth - 1).ok_or(Fault::TooDeep)? = end;
-                depth += 1;
+                enclosing.push(end);
                 end = container_end;
             }
         }
@@ -141,19 +160,15 @@ impl<'a> Cursor<'a> {
 
     fn skip_cstring(&mut self, end: usize) -> Step {
         let rest = self.bytes.get(self.at..end).unwrap_or_default();
-        let len = crate::raw::find_zero(rest).ok_or("name without terminator")?;
-        let text = rest.get(..len).unwrap_or_default();
-        if !text.is_ascii() && std::str::from_utf8(text).is_err() {
-            return Err("name is not UTF-8".into());
-        }
+        let len = find_zero(rest).ok_or("name without terminator")?;
         self.at += len + 1;
-        Ok(())
+        if rest.get(..len).is_some_and(is_utf8) { Ok(()) } else { Err("name is not UTF-8".into()) }
     }
 
     fn string(&mut self, end: usize) -> Step {
         let len = self.length(end, 1)?;
         match self.take(len, end)?.split_last() {
-            Some((0, text)) if std::str::from_utf8(text).is_ok() => Ok(()),
+            Some((0, text)) if is_utf8(text) => Ok(()),
             Some((0, _)) => Err("string is not UTF-8".into()),
             _ => Err("string without terminator".into()),
         }
