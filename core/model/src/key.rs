@@ -1,5 +1,5 @@
 //! Order-preserving keys: bytes that compare with `memcmp` as the values compare with
-//! [`crate::compare`], equal bytes exactly for equal values.
+//! [`crate::compare::compare`], equal bytes exactly for equal values.
 //!
 //! Every encoding is self-delimiting (no encoding is a prefix of another one), so a compound key is
 //! the concatenation of its parts, each in its own direction. A part begins with the value's class:
