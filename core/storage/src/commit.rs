@@ -4,13 +4,23 @@
 //! the transaction saw, or the copy is thrown away and the transaction gets Conflict: nobody sees half of it. The
 //! sequence, row numbers and the order in the log are given here, so all three agree.
 
+use crate::changes::EncodedChanges;
 use crate::error::{Error, Result};
+use crate::file_store::FileStore;
 use crate::ids::{RowId, Sequence};
+use crate::log::{Item, Queue, Until};
 use crate::state::{State, Table};
-use crate::store::{Shared, Store};
+use crate::store::{Medium, Shared, Store};
 use crate::transaction::Transaction;
 use crate::write_set::{Put, TableWrites};
 use std::sync::Arc;
+
+/// Bytes that may wait for the log before the next committer writes them.
+const QUEUE_BYTES: usize = 16 << 20;
+/// Log regions that may wait for a checkpoint before commits are slowed down, a millisecond for each more.
+const LAG_FREE: u64 = 3;
+/// Log regions that may wait for a checkpoint before commits wait too.
+const LAG_LIMIT: u64 = 16;
 
 /// What a commit gave.
 #[derive(Debug, Clone)]
@@ -23,14 +33,16 @@ pub struct Committed {
 
 /// What the lock of the commit section protects.
 pub(crate) struct Section {
+    /// Commits on their way to the log, in order.
+    pub(crate) queue: Queue,
     /// Exclusive transactions in order of arrival: the next ticket to give, and the one being served.
     next_ticket: u64,
     serving_ticket: u64,
 }
 
 impl Section {
-    pub(crate) fn new() -> Section {
-        Section { next_ticket: 0, serving_ticket: 0 }
+    pub(crate) fn new(queue: Queue) -> Section {
+        Section { queue, next_ticket: 0, serving_ticket: 0 }
     }
 }
 
@@ -70,18 +82,79 @@ impl Store {
         if transaction.is_empty() && transaction.guards.is_empty() {
             return Ok(Committed { sequence: transaction.base.sequence(), rows: Vec::new() });
         }
-        let mut section = shared.section.lock();
-        while transaction.ticket.is_none() && section.next_ticket != section.serving_ticket {
-            shared.section_free.wait(&mut section);
+        let Medium::File(file) = &shared.medium else {
+            return enter_section(shared, &mut transaction, None)?.ok_or(Error::Closed);
+        };
+        let mut changes = EncodedChanges::of(&transaction);
+        loop {
+            slow_down(shared, file);
+            if let Some(committed) = enter_section(shared, &mut transaction, Some(&mut changes))? {
+                shared.bell.ring();
+                let queued_bytes = shared.section.lock().queue.queued_bytes();
+                if queued_bytes > QUEUE_BYTES {
+                    file.log.wait(&shared.section, Until::Sequence(committed.sequence.get()))?;
+                }
+                return Ok(committed);
+            }
+            file.log.prepare_region(&shared.section, &file.space, Item::room_bytes(changes.bytes.len()))?;
         }
-        let mut state = State::clone(&shared.published.read());
-        let rows = apply(&mut state, &mut transaction)?;
-        let sequence = Sequence::from_u64(state.sequence);
-        let old = std::mem::replace(&mut *shared.published.write(), Arc::new(state));
-        drop(section);
-        // Freeing what the last reader of the old state leaves is nobody else's business.
-        drop(old);
-        Ok(Committed { sequence, rows })
+    }
+}
+
+/// Poisons the handle when the commit section panics.
+struct PanicGuard<'s>(&'s Shared);
+
+impl Drop for PanicGuard<'_> {
+    fn drop(&mut self) {
+        if let (true, Medium::File(file)) = (std::thread::panicking(), &self.0.medium) {
+            file.poison.set_cause("a panic in the commit section");
+        }
+    }
+}
+
+/// The commit section. `None` when the log has no room for the changes: nothing has happened then.
+fn enter_section(
+    shared: &Shared,
+    transaction: &mut Transaction,
+    changes: Option<&mut EncodedChanges>,
+) -> Result<Option<Committed>> {
+    let mut section = shared.section.lock();
+    while transaction.ticket.is_none() && section.next_ticket != section.serving_ticket {
+        shared.section_free.wait(&mut section);
+    }
+    shared.check_writable()?;
+    let room_bytes = changes.as_ref().map_or(0, |changes| Item::room_bytes(changes.bytes.len()));
+    if changes.is_some() && !section.queue.has_room(room_bytes) {
+        return Ok(None);
+    }
+    let guard = PanicGuard(shared);
+    let mut state = State::clone(&shared.published.read());
+    let rows = apply(&mut state, transaction)?;
+    let sequence = state.sequence;
+    if let Some(changes) = changes
+        && !transaction.is_empty()
+    {
+        changes.fill(&rows, &state);
+        let changes = std::mem::take(&mut changes.bytes);
+        section.queue.push(Item::Commit { sequence, changes }, room_bytes);
+    }
+    let old = std::mem::replace(&mut *shared.published.write(), Arc::new(state));
+    drop(guard);
+    drop(section);
+    // Freeing what the last reader of the old state leaves is nobody else's business.
+    drop(old);
+    Ok(Some(Committed { sequence: Sequence::from_u64(sequence), rows }))
+}
+
+/// Slows commits down when checkpoints do not keep up with the log, and takes one here when nobody else does.
+fn slow_down(shared: &Shared, file: &FileStore) {
+    let old_regions = shared.section.lock().queue.regions_begun();
+    let lag = old_regions.saturating_sub(file.log.freed_regions());
+    if lag >= LAG_LIMIT {
+        // A clean failure (a full disk) is met again when the log needs a region.
+        let _ = file.checkpoint(shared);
+    } else if lag > LAG_FREE && shared.options.background {
+        std::thread::sleep(std::time::Duration::from_millis(lag - LAG_FREE));
     }
 }
 

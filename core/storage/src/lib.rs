@@ -5,29 +5,52 @@
 //! and its own writes, and commits whole or not at all. [`Store::wait_durable`] is what acknowledges: when it
 //! returns, the commit has been synced to the disk.
 //!
-//! The modules stand in this order, each knowing only those before it: `limits`, `error`, `ids`, `range`,
-//! `options`; `block` (a place in the file); `record`; `tree`; `state` (all tables at one moment); `scan`, `read`,
-//! `snapshot`; `write_set`, `transaction`, `commit`, `store`.
+//! The modules stand in this order, each knowing only those before it: `limits`, `error`, `ids`, `range`, `options`;
+//! `disk`, `fault`, `bytes`, `block`, `frame`, `superblock`, `owner`, `space`, `poison` (the file, piece by piece);
+//! `record`, `tree`, `state` (all tables at one moment); `scan`, `read`, `snapshot`, `write_set`. From there on they
+//! form one engine: `transaction` and `commit` make states, `changes` and `log` write them down and read them back,
+//! `checkpoint` turns them into blocks, `file_store` opens a file, `caretaker` works in the background, and `store`
+//! holds it all together. The byte format is described in `docs/file-format.md`.
 
 mod block;
+mod bytes;
+mod caretaker;
+mod changes;
+mod checkpoint;
 mod commit;
+mod disk;
 mod error;
+#[cfg_attr(feature = "planted-faults", allow(missing_docs))]
+#[cfg(feature = "planted-faults")]
+pub mod fault;
+#[cfg(not(feature = "planted-faults"))]
+mod fault;
+mod file_store;
+mod frame;
 mod ids;
 mod limits;
+mod log;
 mod options;
+mod owner;
+mod poison;
 mod range;
 mod read;
 mod record;
 mod scan;
+#[cfg(any(test, feature = "simulation"))]
+pub mod sim;
 mod snapshot;
+mod space;
 mod state;
 mod store;
+mod superblock;
 mod transaction;
 mod tree;
 mod verify;
 mod write_set;
 
 pub use commit::Committed;
+pub use disk::{Disk, LockMode};
 pub use error::{Error, Result};
 pub use ids::{EntryKind, RowId, Sequence, TableId};
 pub use limits::{MAX_KEY_BYTES, MAX_TRANSACTION_BYTES, MAX_VALUE_BYTES, MAX_VALUES};

@@ -1,72 +1,173 @@
 //! The store: what a process holds when it has a database open.
 
+use crate::caretaker::{self, Bell};
 use crate::commit::Section;
+use crate::disk::{Disk, LockMode, RealDisk};
 use crate::error::{Error, Result};
+use crate::fault::{Fault, planted};
+use crate::file_store::{self, FileStore, Opened, ReadOnlyFile};
 use crate::ids::Sequence;
-use crate::options::{Location, Options};
+use crate::log::{Queue, Until};
+use crate::options::{Durability, Location, Options};
+use crate::owner;
 use crate::snapshot::Snapshot;
 use crate::state::State;
 use crate::transaction::Transaction;
-use crate::verify::{Stats, VerifyReport};
 use parking_lot::{Condvar, Mutex, RwLock};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::JoinHandle;
 
-/// An open store. Clones share it; the last one that goes closes it.
+/// An open store. Clones share it; when the last one goes, the file is synced and given back, but only
+/// [`close`](Store::close) takes a checkpoint first.
 #[derive(Clone)]
 pub struct Store {
-    shared: Arc<Shared>,
+    handle: Arc<Handle>,
 }
 
-/// What all clones of a store share.
+/// Ends the store with its last clone.
+struct Handle {
+    shared: Arc<Shared>,
+    caretaker: Mutex<Option<JoinHandle<()>>>,
+    owner_process: u32,
+}
+
+/// What all clones of a store and its own thread share.
 pub(crate) struct Shared {
-    options: Options,
+    pub(crate) options: Options,
+    pub(crate) medium: Medium,
     /// The newest state. Readers clone the `Arc` and never wait longer than that takes.
     pub(crate) published: RwLock<Arc<State>>,
     pub(crate) section: Mutex<Section>,
     pub(crate) section_free: Condvar,
+    pub(crate) bell: Bell,
     next_table: AtomicU64,
-    closed: AtomicBool,
+    is_closed: AtomicBool,
+}
+
+/// What is behind a store.
+pub(crate) enum Medium {
+    /// Nothing.
+    Memory,
+    /// A file that is only read.
+    ReadOnly(ReadOnlyFile),
+    /// A file.
+    File(Box<FileStore>),
 }
 
 impl Shared {
-    pub(crate) fn check_writable(&self) -> Result<()> {
-        if self.closed.load(Ordering::Acquire) {
-            return Err(Error::Closed);
+    fn new(options: &Options, medium: Medium, state: State, queue: Queue) -> Shared {
+        Shared {
+            options: options.clone(),
+            medium,
+            next_table: AtomicU64::new(state.next_table),
+            published: RwLock::new(Arc::new(state)),
+            section: Mutex::new(Section::new(queue)),
+            section_free: Condvar::new(),
+            bell: Bell::default(),
+            is_closed: AtomicBool::new(false),
         }
-        if self.options.read_only { Err(Error::ReadOnly) } else { Ok(()) }
+    }
+
+    pub(crate) fn check_writable(&self) -> Result<()> {
+        self.check_open()?;
+        match &self.medium {
+            Medium::ReadOnly(_) => Err(Error::ReadOnly),
+            Medium::Memory if self.options.read_only => Err(Error::ReadOnly),
+            Medium::Memory => Ok(()),
+            Medium::File(file) => file.poison.check(),
+        }
+    }
+
+    pub(crate) fn check_open(&self) -> Result<()> {
+        if self.is_closed.load(Ordering::Acquire) { Err(Error::Closed) } else { Ok(()) }
+    }
+
+    /// Says that no more comes; true for the first who says it.
+    fn begin_closing(&self) -> bool {
+        let was_closed = self.is_closed.swap(true, Ordering::AcqRel);
+        // Whoever is in the commit section leaves it first.
+        drop(self.section.lock());
+        self.bell.stop();
+        !was_closed
     }
 }
 
 impl Store {
-    /// Opens or creates a store.
+    /// Opens or creates a store. A file that another handle has open is [`Error::Locked`].
     pub fn open(location: &Location, options: &Options) -> Result<Store> {
-        let _ = location;
-        let state = State::empty();
+        match location {
+            Location::Memory => {
+                Store::start(Shared::new(options, Medium::Memory, State::empty(), Queue::new(0, 0)))
+            }
+            Location::File(path) => {
+                let disk = RealDisk::open(path, options.read_only, options.create);
+                let disk = disk.map_err(|error| Error::io("open", path.display().to_string(), &error))?;
+                Store::open_on(Arc::new(disk), options)
+            }
+        }
+    }
+
+    /// Opens or creates a store on a disk: a simulated one, usually.
+    pub fn open_on(disk: Arc<dyn Disk>, options: &Options) -> Result<Store> {
+        let mode = if options.read_only { LockMode::Shared } else { LockMode::Exclusive };
+        file_store::lock(&*disk, mode)?;
+        let opened = if options.read_only {
+            file_store::open_read_only(Arc::clone(&disk)).map(|(file, state)| {
+                (Shared::new(options, Medium::ReadOnly(file), state, Queue::new(0, 0)), false)
+            })
+        } else {
+            file_store::open(Arc::clone(&disk), options).map(
+                |Opened { file, state, queue, wants_checkpoint }| {
+                    (Shared::new(options, Medium::File(Box::new(file)), state, queue), wants_checkpoint)
+                },
+            )
+        };
+        let result = opened.and_then(|(shared, wants_checkpoint)| {
+            if let (true, Medium::File(file)) = (wants_checkpoint, &shared.medium) {
+                file.checkpoint(&shared)?;
+            }
+            Store::start(shared)
+        });
+        if result.is_err() {
+            // The lock would go with the file anyway; a simulated disk outlives its handles.
+            let _ = disk.unlock();
+        }
+        result
+    }
+
+    fn start(shared: Shared) -> Result<Store> {
+        let shared = Arc::new(shared);
+        let mut thread = None;
+        if let (true, Medium::File(file)) = (shared.options.background, &shared.medium) {
+            let started = caretaker::start(&shared);
+            thread =
+                Some(started.map_err(|error| Error::io("start a thread for", file.disk.place(), &error))?);
+            if file.log.wants_checkpoint() {
+                shared.bell.ring();
+            }
+        }
         Ok(Store {
-            shared: Arc::new(Shared {
-                options: options.clone(),
-                next_table: AtomicU64::new(state.next_table),
-                published: RwLock::new(Arc::new(state)),
-                section: Mutex::new(Section::new()),
-                section_free: Condvar::new(),
-                closed: AtomicBool::new(false),
+            handle: Arc::new(Handle {
+                shared,
+                caretaker: Mutex::new(thread),
+                owner_process: std::process::id(),
             }),
         })
     }
 
     pub(crate) fn shared(&self) -> &Arc<Shared> {
-        &self.shared
+        &self.handle.shared
     }
 
     pub(crate) fn next_table_number(&self) -> Result<u64> {
-        self.shared.check_writable()?;
-        Ok(self.shared.next_table.fetch_add(1, Ordering::Relaxed))
+        self.shared().check_writable()?;
+        Ok(self.shared().next_table.fetch_add(1, Ordering::Relaxed))
     }
 
     /// The newest state, as it is now, over all tables.
     pub fn snapshot(&self) -> Snapshot {
-        Snapshot { state: Arc::clone(&self.shared.published.read()) }
+        Snapshot { state: Arc::clone(&self.shared().published.read()) }
     }
 
     /// A transaction over the newest state. Takes no locks: see [`Transaction`].
@@ -74,35 +175,92 @@ impl Store {
         Transaction::new(self.clone(), self.snapshot(), None)
     }
 
-    /// Returns when the commit `sequence`, and with it every earlier one, is on the disk. Waiters share one sync.
+    /// Returns when the commit `sequence`, and with it every earlier one, is on the disk. Waiters share one sync. With
+    /// [`Durability::Relaxed`], and in memory, it returns at once.
     pub fn wait_durable(&self, sequence: Sequence) -> Result<()> {
-        let _ = sequence;
-        Ok(())
+        let shared = self.shared();
+        let Medium::File(file) = &shared.medium else { return Ok(()) };
+        if matches!(shared.options.durability, Durability::Relaxed { .. })
+            || planted(Fault::AcknowledgedEarly)
+        {
+            return file.poison.check();
+        }
+        if sequence.get() > shared.published.read().sequence {
+            return Err(Error::Misuse { what: "there is no commit of that number to wait for" });
+        }
+        file.log.wait(&shared.section, Until::Sequence(sequence.get()))
     }
 
-    /// Writes the newest state as blocks, so that the log before it is not needed any more.
+    /// Puts everything that was committed on the disk, whatever the durability.
+    pub fn sync(&self) -> Result<()> {
+        let shared = self.shared();
+        let Medium::File(file) = &shared.medium else { return Ok(()) };
+        let newest = shared.published.read().sequence;
+        file.log.wait(&shared.section, Until::Sequence(newest))
+    }
+
+    /// Writes the newest state as blocks, so that the log before it is not needed any more. Commits go on meanwhile.
     pub fn checkpoint(&self) -> Result<()> {
-        Ok(())
-    }
-
-    /// Walks everything and reads every block back.
-    pub fn verify(&self) -> Result<VerifyReport> {
-        Ok(VerifyReport::default())
-    }
-
-    /// Figures about the store.
-    pub fn stats(&self) -> Stats {
-        let snapshot = self.snapshot();
-        let mut stats = Stats { last_sequence: snapshot.state.sequence, ..Stats::default() };
-        stats.tables = snapshot.state.tables.len() as u64;
-        snapshot.state.tables.for_each(&mut |_, table| stats.entries += table.tree.count());
-        stats
+        self.shared().check_writable()?;
+        match &self.shared().medium {
+            Medium::File(file) => file.checkpoint(self.shared()),
+            _ => Ok(()),
+        }
     }
 
     /// Checkpoints, seals the log and gives the file back. Later calls fail with [`Error::Closed`]; snapshots that
-    /// were taken stay readable.
+    /// were taken stay readable. When the checkpoint fails, the file is given back all the same: the log has
+    /// everything.
     pub fn close(&self) -> Result<()> {
-        self.shared.closed.store(true, Ordering::Release);
-        Ok(())
+        self.handle.end(true)
+    }
+}
+
+impl Handle {
+    fn end(&self, with_checkpoint: bool) -> Result<()> {
+        let shared = &self.shared;
+        if std::process::id() != self.owner_process {
+            // A child of fork: thread, lock and log belong to the parent.
+            shared.is_closed.store(true, Ordering::Release);
+            std::mem::forget(self.caretaker.lock().take());
+            return Ok(());
+        }
+        if !shared.begin_closing() {
+            return Ok(());
+        }
+        if let Some(thread) = self.caretaker.lock().take() {
+            // The thread's own panic has poisoned the handle already.
+            let _ = thread.join();
+        }
+        match &shared.medium {
+            Medium::Memory => Ok(()),
+            Medium::ReadOnly(file) => {
+                file.disk.unlock().map_err(|error| Error::io("unlock", file.disk.place(), &error))
+            }
+            Medium::File(file) => {
+                let result = close_file(shared, file, with_checkpoint);
+                owner::clear(&*file.disk);
+                let unlocked =
+                    file.disk.unlock().map_err(|error| Error::io("unlock", file.disk.place(), &error));
+                result.and(unlocked)
+            }
+        }
+    }
+}
+
+fn close_file(shared: &Shared, file: &FileStore, with_checkpoint: bool) -> Result<()> {
+    file.poison.check()?;
+    let newest = shared.published.read().sequence;
+    file.log.wait(&shared.section, Until::Sequence(newest))?;
+    if with_checkpoint {
+        file.checkpoint(shared)?;
+    }
+    caretaker::seal(shared)
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        // Nobody is left to be told; what was acknowledged is on the disk.
+        let _ = self.end(false);
     }
 }

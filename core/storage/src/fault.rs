@@ -1,0 +1,54 @@
+//! Faults that tests plant in the engine, to prove that the tests would notice them.
+//!
+//! Without the feature `planted-faults` every question is answered "no" at compile time. With it, a fault is planted
+//! for the current thread only, so that tests do not disturb each other.
+
+/// A mistake that the engine could make.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// A log frame is written without a sync.
+    LogNotSynced,
+    /// A commit is acknowledged before its frame is written.
+    AcknowledgedEarly,
+    /// The superblock's copies are not synced.
+    SuperblockNotSynced,
+    /// A checkpoint's blocks are not synced before the superblock names them.
+    BlocksNotSynced,
+    /// What a checkpoint drops is free before its superblock is written.
+    ReusedEarly,
+    /// Values that a checkpoint drops are free before its superblock is written.
+    ValueFreedEarly,
+    /// Frames are hashed without their region's salt, so that old ones are taken for new.
+    UnsaltedFrames,
+    /// A bad frame is taken for a torn tail whatever comes after it.
+    DamageTakenForTail,
+    /// A log region is used before the frame that names it is synced.
+    RegionNotNamed,
+    /// The directory entry of a new file is not synced.
+    EntryNotSynced,
+    /// The length of the file is not synced before a log region behind it is used.
+    LengthNotSynced,
+    /// A checkpoint forgets a table's highest row number.
+    RowNumbersForgotten,
+}
+
+#[cfg(feature = "planted-faults")]
+thread_local! {
+    static PLANTED: std::cell::Cell<Option<Fault>> = const { std::cell::Cell::new(None) };
+}
+
+/// Plants a fault in this thread, or takes it away.
+#[cfg(feature = "planted-faults")]
+pub fn plant(fault: Option<Fault>) {
+    PLANTED.set(fault);
+}
+
+#[cfg(feature = "planted-faults")]
+pub(crate) fn planted(fault: Fault) -> bool {
+    PLANTED.get() == Some(fault)
+}
+
+#[cfg(not(feature = "planted-faults"))]
+pub(crate) const fn planted(_: Fault) -> bool {
+    false
+}

@@ -1,0 +1,251 @@
+//! Reading the log back: replay, and telling a torn tail from damage.
+//!
+//! Nothing is changed by reading. One frame was under way when the writer stopped, so the first bad frame is a torn
+//! tail only if nothing valid of the same region follows it; else something acknowledged was damaged, and replay stops
+//! there and says so.
+
+use super::region::{EXTENSION_BYTES, decode_extension};
+use crate::block::UNIT_BYTES;
+use crate::changes;
+use crate::disk::Disk;
+use crate::error::{Error, Result};
+use crate::fault::{Fault, planted};
+use crate::frame::{FoundHeader, FrameKind, HEADER_BYTES, decode_header, frame_bytes};
+use crate::state::State;
+use crate::superblock::{DATA_START_BYTES, RegionEntry, Superblock};
+
+/// Bytes of a region that are read at once.
+const WINDOW_BYTES: u64 = 256 << 10;
+/// Most regions that follow each other by extension frames; more is a circle.
+const MAX_CHAIN: usize = 1 << 16;
+
+/// What a replay found.
+pub(crate) struct Replayed {
+    /// Every region of the log, each with its end.
+    pub(crate) regions: Vec<RegionEntry>,
+    /// Commits that the checkpoint does not hold.
+    pub(crate) commits: u64,
+    /// Where acknowledged commits are damaged; the state holds what comes before.
+    pub(crate) damage: Option<Error>,
+}
+
+/// Applies the log of `superblock` to `state`, which is the checkpoint's.
+pub(crate) fn replay(
+    disk: &dyn Disk,
+    file_len: u64,
+    superblock: &Superblock,
+    state: &mut State,
+) -> Result<Replayed> {
+    let mut replay = Replay { disk, file_len, superblock, state, commits: 0, scratch: Vec::new() };
+    let mut regions: Vec<RegionEntry> = Vec::new();
+    let mut ahead = superblock.regions.iter().copied();
+    let mut next = ahead.next();
+    let mut damage = None;
+    while let Some(mut region) = next {
+        if regions.len() >= MAX_CHAIN {
+            return Err(replay.damaged(region.start, "the log's regions lead in a circle"));
+        }
+        match replay.region(&region)? {
+            RegionEnd::Followed { end, by } => {
+                region.end = end;
+                next = Some(by);
+            }
+            RegionEnd::Ended(end) => {
+                region.end = end;
+                next = ahead.next();
+            }
+            RegionEnd::Damaged(error) => {
+                damage = Some(error);
+                next = None;
+            }
+        }
+        regions.push(region);
+    }
+    let commits = replay.commits;
+    Ok(Replayed { regions, commits, damage })
+}
+
+enum RegionEnd {
+    /// At the end that the superblock names, or at a torn tail.
+    Ended(u64),
+    /// By a frame that names the next region.
+    Followed { end: u64, by: RegionEntry },
+    /// By acknowledged frames that are not what was written.
+    Damaged(Error),
+}
+
+struct Replay<'r> {
+    disk: &'r dyn Disk,
+    file_len: u64,
+    superblock: &'r Superblock,
+    state: &'r mut State,
+    commits: u64,
+    scratch: Vec<u8>,
+}
+
+impl Replay<'_> {
+    fn damaged(&self, at: u64, what: &str) -> Error {
+        Error::corrupt(format!("{}, log at byte {at}", self.disk.place()), what)
+    }
+
+    fn region(&mut self, region: &RegionEntry) -> Result<RegionEnd> {
+        let end_of_file = region.start.checked_add(region.len_bytes).filter(|&end| end <= self.file_len);
+        let is_whole = region.start % UNIT_BYTES == 0 && region.len_bytes % UNIT_BYTES == 0;
+        let (Some(region_end), true) =
+            (end_of_file, is_whole && region.start >= DATA_START_BYTES && region.len_bytes >= 4 * UNIT_BYTES)
+        else {
+            return Ok(RegionEnd::Damaged(self.damaged(region.start, "a log region lies outside the file")));
+        };
+        let is_open = region.end == 0;
+        let limit =
+            if is_open { region_end - EXTENSION_BYTES } else { region.end.clamp(region.start, region_end) };
+        let mut window = Window::new(self.disk, region_end);
+        let mut position = region.start;
+        let mut previous_hash = region.salt;
+        while position < limit {
+            let Some((found, payload)) =
+                read_frame(&mut window, region.salt, position, limit, previous_hash)?
+            else {
+                break;
+            };
+            if found.header.checkpoint > self.superblock.checkpoint {
+                let what = "it belongs to a newer checkpoint than any superblock that can be read";
+                return Ok(RegionEnd::Damaged(self.damaged(position, what)));
+            }
+            if let Some(what) = self.apply(&found, &payload) {
+                return Ok(RegionEnd::Damaged(self.damaged(position, what)));
+            }
+            previous_hash = found.hash;
+            position += frame_bytes(found.stored_len_bytes);
+        }
+        match is_open {
+            false if position == limit => Ok(RegionEnd::Ended(position)),
+            false => Ok(RegionEnd::Damaged(
+                self.damaged(position, "commits that were acknowledged cannot be read"),
+            )),
+            true => self.open_end(&mut window, region, position, limit, previous_hash),
+        }
+    }
+
+    /// Decides what the first bad frame of the open region is.
+    fn open_end(
+        &self,
+        window: &mut Window<'_>,
+        region: &RegionEntry,
+        position: u64,
+        limit: u64,
+        previous_hash: u64,
+    ) -> Result<RegionEnd> {
+        if planted(Fault::DamageTakenForTail) {
+            return Ok(RegionEnd::Ended(position));
+        }
+        let lost = |this: &Self| {
+            Ok(RegionEnd::Damaged(this.damaged(position, "commits that were acknowledged cannot be read")))
+        };
+        for copy in 0..2 {
+            let at = limit + copy * UNIT_BYTES;
+            let Some((found, payload)) = read_extension(window, region.salt, at)? else { continue };
+            return match decode_extension(&payload) {
+                Some((end, by)) if end == position && found.header.previous_hash == previous_hash => {
+                    Ok(RegionEnd::Followed { end, by })
+                }
+                _ => lost(self),
+            };
+        }
+        // The writer has one frame under way at a time: what follows the bad frame proves that it was on the disk.
+        let mut later = position + UNIT_BYTES;
+        while later < limit {
+            if decode_header(window.bytes(later, HEADER_BYTES as u64)?, region.salt, later).is_some() {
+                return lost(self);
+            }
+            later += UNIT_BYTES;
+        }
+        Ok(RegionEnd::Ended(position))
+    }
+
+    /// Applies a frame's commits; says what does not fit.
+    fn apply(&mut self, found: &FoundHeader, payload: &[u8]) -> Option<&'static str> {
+        match found.header.kind {
+            FrameKind::Checkpoint | FrameKind::Seal => return None,
+            FrameKind::Extension => return Some("an extension frame is out of its place"),
+            FrameKind::Commits => {}
+        }
+        for commit in changes::commits(payload) {
+            let Some((sequence, changes)) = commit else { return Some("a frame's commits cannot be read") };
+            if sequence <= self.superblock.sequence {
+                continue;
+            }
+            if sequence != self.state.sequence + 1 {
+                return Some("commits are missing");
+            }
+            if changes::replay(self.state, sequence, changes, &mut self.scratch).is_none() {
+                return Some("a commit does not fit the data before it");
+            }
+            self.commits += 1;
+        }
+        None
+    }
+}
+
+/// The frame at `position`, if a valid one that continues the chain is there.
+fn read_frame(
+    window: &mut Window<'_>,
+    salt: u64,
+    position: u64,
+    limit: u64,
+    previous_hash: u64,
+) -> Result<Option<(FoundHeader, Vec<u8>)>> {
+    let Some(found) = decode_header(window.bytes(position, HEADER_BYTES as u64)?, salt, position) else {
+        return Ok(None);
+    };
+    let room = limit - position;
+    if found.header.previous_hash != previous_hash
+        || found.stored_len_bytes > room
+        || frame_bytes(found.stored_len_bytes) > room
+    {
+        return Ok(None);
+    }
+    let stored = window.bytes(position + HEADER_BYTES as u64, found.stored_len_bytes)?;
+    Ok(found.payload(stored, salt).map(|payload| (found, payload)))
+}
+
+fn read_extension(window: &mut Window<'_>, salt: u64, at: u64) -> Result<Option<(FoundHeader, Vec<u8>)>> {
+    let Some(found) = decode_header(window.bytes(at, HEADER_BYTES as u64)?, salt, at) else {
+        return Ok(None);
+    };
+    if found.header.kind != FrameKind::Extension || frame_bytes(found.stored_len_bytes) > UNIT_BYTES {
+        return Ok(None);
+    }
+    let stored = window.bytes(at + HEADER_BYTES as u64, found.stored_len_bytes)?;
+    Ok(found.payload(stored, salt).map(|payload| (found, payload)))
+}
+
+/// A part of the file in memory, moved along as the log is read.
+struct Window<'d> {
+    disk: &'d dyn Disk,
+    start: u64,
+    bytes: Vec<u8>,
+    /// Nothing is read behind this.
+    end: u64,
+}
+
+impl<'d> Window<'d> {
+    fn new(disk: &'d dyn Disk, end: u64) -> Window<'d> {
+        Window { disk, start: 0, bytes: Vec::new(), end }
+    }
+
+    /// Bytes of the file; none when they would reach behind the end.
+    fn bytes(&mut self, at: u64, len: u64) -> Result<&[u8]> {
+        if at.checked_add(len).is_none_or(|end| end > self.end) {
+            return Ok(&[]);
+        }
+        if at < self.start || at + len > self.start + self.bytes.len() as u64 {
+            self.bytes.resize(len.max(WINDOW_BYTES).min(self.end - at) as usize, 0);
+            self.start = at;
+            let read = self.disk.read_at(at, &mut self.bytes);
+            read.map_err(|error| Error::io("read the log", self.disk.place(), &error))?;
+        }
+        let from = (at - self.start) as usize;
+        Ok(self.bytes.get(from..from + len as usize).unwrap_or_default())
+    }
+}
