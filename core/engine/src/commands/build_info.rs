@@ -18,7 +18,7 @@ pub const SPEC: CommandSpec = CommandSpec {
 };
 
 fn run(_: &CommandContext<'_>, request: &Request<'_>, reply: &mut DocBuilder) -> Result<()> {
-    Args::command("buildInfo", &[], request)?;
+    Args::open_command("buildInfo", &[], request)?;
     let [major, minor, patch] = COMPATIBLE_VERSION;
     reply.str("version", &format!("{major}.{minor}.{patch}"));
     reply.str("gitVersion", "none");

@@ -16,7 +16,7 @@ pub const SPEC: CommandSpec = CommandSpec {
 };
 
 fn run(ctx: &CommandContext<'_>, request: &Request<'_>, reply: &mut DocBuilder) -> Result<()> {
-    Args::command("getCmdLineOpts", &[], request)?;
+    Args::open_command("getCmdLineOpts", &[], request)?;
     let path = ctx.database.path();
     reply.start_array("argv");
     for word in ["multifora", "serve", path] {

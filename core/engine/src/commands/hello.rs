@@ -39,7 +39,7 @@ static FIELDS: &[Field] = &[
 const ELECTION_ID: [u8; 12] = [0x7f, 0xff, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 0, 1];
 
 fn run(ctx: &CommandContext<'_>, request: &Request<'_>, reply: &mut DocBuilder) -> Result<()> {
-    let args = Args::command("hello", FIELDS, request)?;
+    let args = Args::open_command("hello", FIELDS, request)?;
     if let Some(client) = args.doc("client") {
         ctx.connection.shared().set_client_metadata(client);
     }

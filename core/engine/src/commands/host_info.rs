@@ -12,7 +12,7 @@ pub const SPEC: CommandSpec =
     CommandSpec { name: "hostInfo", help: "describes the machine", run, ..CommandSpec::BASE };
 
 fn run(ctx: &CommandContext<'_>, request: &Request<'_>, reply: &mut DocBuilder) -> Result<()> {
-    Args::command("hostInfo", &[], request)?;
+    Args::open_command("hostInfo", &[], request)?;
     let mib = system_info::total_memory_bytes() >> 20;
     reply.start_doc("system");
     reply.date_ms("currentTime", ctx.now_ms).str("hostname", &system_info::hostname());

@@ -11,7 +11,7 @@ pub const SPEC: CommandSpec =
     CommandSpec { name: "listCommands", help: "lists the commands", run, ..CommandSpec::BASE };
 
 fn run(_: &CommandContext<'_>, request: &Request<'_>, reply: &mut DocBuilder) -> Result<()> {
-    Args::command("listCommands", &[], request)?;
+    Args::open_command("listCommands", &[], request)?;
     reply.start_doc("commands");
     for spec in REGISTRY {
         reply.start_doc(spec.name).str("help", spec.help);

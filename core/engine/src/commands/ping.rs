@@ -7,7 +7,7 @@ use super::args::{Args, Field, Types};
 pub const SPEC: CommandSpec = CommandSpec {
     name: "ping",
     help: "answers, to show that the connection works",
-    run: |_, request, _| Args::command("ping", FIELDS, request).map(drop),
+    run: |_, request, _| Args::open_command("ping", FIELDS, request).map(drop),
     ..CommandSpec::BASE
 };
 

@@ -19,7 +19,7 @@ static FIELDS: &[Field] =
     &[Field::optional("initialSync", Types::NUMBER), Field::optional("forShell", Types::NUMBER)];
 
 fn run(ctx: &CommandContext<'_>, request: &Request<'_>, reply: &mut DocBuilder) -> Result<()> {
-    Args::command("replSetGetStatus", FIELDS, request)?;
+    Args::open_command("replSetGetStatus", FIELDS, request)?;
     let Some(set) = &ctx.connection.info().replica_set else {
         return Err(Error::new(ErrorCode::NoReplicationEnabled, "not running with --replSet"));
     };

@@ -11,7 +11,7 @@ pub const SPEC: CommandSpec =
     CommandSpec { name: "whatsmyuri", help: "tells the client's address", run, ..CommandSpec::BASE };
 
 fn run(ctx: &CommandContext<'_>, request: &Request<'_>, reply: &mut DocBuilder) -> Result<()> {
-    Args::command("whatsmyuri", &[], request)?;
+    Args::open_command("whatsmyuri", &[], request)?;
     reply.str("you", &ctx.connection.info().peer);
     Ok(())
 }
