@@ -4,11 +4,9 @@
 //! name is the key. Unknown fields are an error: a newer build's catalogue must not be half understood.
 
 use super::{CollectionInfo, IndexInfo, Namespace, Validator};
-use crate::index::ParsedSpec;
+use crate::index::{ParsedSpec, compile_partial_filter};
 use multifora_model::path::FieldPath;
 use multifora_model::{DocBuilder, Error, RawDoc, Result};
-use multifora_query::CompileContext;
-use multifora_query::filter::Filter;
 use multifora_storage::TableId;
 use std::sync::Arc;
 
@@ -91,7 +89,7 @@ pub fn index_info(spec: ParsedSpec, table: TableId) -> Result<IndexInfo> {
     let partial_filter = match &spec.partial_filter {
         Some(bytes) => {
             let doc = RawDoc::framed(bytes).unwrap_or(RawDoc::EMPTY);
-            Some(Arc::new(Filter::compile(doc, &CompileContext::default())?))
+            Some(Arc::new(compile_partial_filter(doc)?))
         }
         None => None,
     };

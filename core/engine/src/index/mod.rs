@@ -7,11 +7,13 @@
 mod duplicate;
 pub mod entries;
 mod keys;
+mod partial;
 mod spec;
 mod spec_options;
 
 pub use duplicate::duplicate_key_error;
 pub use keys::{KeySet, keys_of};
+pub use partial::compile_partial_filter;
 pub use spec::{
     Likeness, MAX_EXPIRE_AFTER_SECS, MAX_FIELDS, MAX_INDEXES_PER_COLLECTION, ParsedSpec, cannot_create,
     check_index_count, key_of, parse_key,

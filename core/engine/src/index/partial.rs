@@ -1,0 +1,29 @@
+//! The filter of a partial index (manual: Partial Indexes): which conditions it may use.
+
+use super::spec::cannot_create;
+use multifora_model::{RawDoc, Result, text};
+use multifora_query::CompileContext;
+use multifora_query::filter::{Filter, FilterNode, Test};
+
+/// Compiles a `partialFilterExpression`.
+///
+/// # Errors
+/// Those of the filter; `CannotCreateIndex` for operators whose truth a planner could not follow.
+pub fn compile_partial_filter(expression: RawDoc<'_>) -> Result<Filter> {
+    let filter = Filter::compile(expression, &CompileContext::default())?;
+    if is_supported(filter.root()) {
+        return Ok(filter);
+    }
+    Err(cannot_create(format!("Expression not supported in partial index: {}", text::document(expression))))
+}
+
+fn is_supported(node: &FilterNode) -> bool {
+    match node {
+        FilterNode::AlwaysTrue | FilterNode::AlwaysFalse => true,
+        FilterNode::And(branches) | FilterNode::Or(branches) => branches.iter().all(is_supported),
+        FilterNode::Field(field) => {
+            matches!(field.test, Test::Compare(_) | Test::In(_) | Test::Exists | Test::Type(_))
+        }
+        _ => false,
+    }
+}

@@ -1,0 +1,237 @@
+//! An index only proposes candidates: every answer with indexes equals the answer without.
+//!
+//! Random documents, random indexes, random filters and sorts. The same documents stand in a
+//! collection without indexes and in one with them; each query is asked of both, and of the latter
+//! once more with every index as a hint.
+
+mod support;
+
+use multifora_model::{DocumentView, RawDoc};
+use multifora_query::sort::SortSpec;
+use proptest::prelude::*;
+use support::{Session, memory};
+
+fn scalar() -> impl Strategy<Value = String> {
+    prop_oneof![
+        6 => (0i32..5).prop_map(|n| n.to_string()),
+        2 => prop::sample::select(vec!["1.0", "2.5", "-0.0", r#"{"$numberDouble": "NaN"}"#, r#"{"$numberDecimal": "3"}"#])
+            .prop_map(String::from),
+        3 => prop::sample::select(vec![r#""a""#, r#""ab""#, r#""b""#, r#""""#]).prop_map(String::from),
+        2 => Just(String::from("null")),
+        1 => prop::sample::select(vec![
+            "true", "false", r#"{"$date": {"$numberLong": "5"}}"#, r#"{"$minKey": 1}"#, r#"{"$maxKey": 1}"#,
+            r#"{"$regularExpression": {"pattern": "^a", "options": ""}}"#,
+        ]).prop_map(String::from),
+    ]
+}
+
+fn object(value: impl Strategy<Value = String> + Clone) -> impl Strategy<Value = String> {
+    (prop::option::of(value.clone()), prop::option::of(value)).prop_map(|(a, b)| {
+        let fields = [a.map(|v| format!(r#""a": {v}"#)), b.map(|v| format!(r#""b": {v}"#))];
+        format!("{{{}}}", fields.into_iter().flatten().collect::<Vec<_>>().join(", "))
+    })
+}
+
+fn array(value: impl Strategy<Value = String>) -> impl Strategy<Value = String> {
+    prop::collection::vec(value, 0..4).prop_map(|items| format!("[{}]", items.join(", ")))
+}
+
+fn value() -> BoxedStrategy<String> {
+    let simple = scalar().boxed();
+    let inner = prop_oneof![4 => simple.clone(), 1 => object(simple.clone()), 1 => array(simple.clone())].boxed();
+    prop_oneof![
+        5 => simple,
+        2 => object(inner.clone()),
+        3 => array(inner),
+    ]
+    .boxed()
+}
+
+fn document() -> impl Strategy<Value = String> {
+    let nested = prop_oneof![
+        object(value()),
+        array(object(value())),
+        array(prop_oneof![3 => object(scalar().boxed()), 1 => scalar()]),
+        scalar(),
+    ];
+    (prop::option::weighted(0.8, value()), prop::option::weighted(0.8, value()), prop::option::weighted(0.7, nested))
+        .prop_map(|(a, b, x)| {
+            let fields = [
+                a.map(|v| format!(r#""a": {v}"#)),
+                b.map(|v| format!(r#""b": {v}"#)),
+                x.map(|v| format!(r#""x": {v}"#)),
+            ];
+            fields.into_iter().flatten().collect::<Vec<_>>().join(", ")
+        })
+}
+
+const PATHS: &[&str] = &["a", "b", "x", "x.a", "x.b", "x.0", "x.0.a", "_id"];
+
+fn operators() -> BoxedStrategy<String> {
+    let one = prop_oneof![
+        4 => ("\\$(eq|gt|gte|lt|lte|ne)", value()).prop_map(|(op, v)| format!(r#""{op}": {v}"#)),
+        2 => ("\\$(in|nin)", array(value())).prop_map(|(op, v)| format!(r#""{op}": {v}"#)),
+        1 => any::<bool>().prop_map(|v| format!(r#""$exists": {v}"#)),
+        1 => prop::sample::select(vec!["^a", "b", "^", "^ab?"]).prop_map(|p| format!(r#""$regex": "{p}""#)),
+        1 => prop::sample::select(vec!["number", "string", "array", "null", "object", "bool", "int"])
+            .prop_map(|t| format!(r#""$type": "{t}""#)),
+        1 => (0u32..3).prop_map(|n| format!(r#""$size": {n}"#)),
+        1 => Just(String::from(r#""$mod": [2, 1]"#)),
+        1 => array(value()).prop_map(|v| format!(r#""$all": {v}"#)),
+    ]
+    .boxed();
+    let several = prop::collection::vec(one, 1..3).prop_map(|ops| {
+        // An operator named twice would be a duplicate field.
+        let mut seen = std::collections::HashSet::new();
+        let ops: Vec<String> = ops.into_iter().filter(|op| seen.insert(op.split(':').next().map(str::to_owned))).collect();
+        ops.join(", ")
+    });
+    several.boxed()
+}
+
+fn condition() -> BoxedStrategy<String> {
+    let path = || prop::sample::select(PATHS);
+    let inner = prop_oneof![
+        operators(),
+        ("a|b", operators()).prop_map(|(p, ops)| format!(r#""{p}": {{{ops}}}"#)),
+        (operators(), operators()).prop_map(|(a, b)| format!(r#""a": {{{a}}}, "b": {{{b}}}"#)),
+    ];
+    prop_oneof![
+        6 => (path(), operators()).prop_map(|(p, ops)| format!(r#""{p}": {{{ops}}}"#)),
+        3 => (path(), value()).prop_map(|(p, v)| format!(r#""{p}": {v}"#)),
+        2 => (path(), operators()).prop_map(|(p, ops)| format!(r#""{p}": {{"$not": {{{ops}}}}}"#)),
+        4 => (path(), inner).prop_map(|(p, i)| format!(r#""{p}": {{"$elemMatch": {{{i}}}}}"#)),
+    ]
+    .boxed()
+}
+
+fn filter() -> BoxedStrategy<String> {
+    let leaf = condition().prop_map(|c| format!("{{{c}}}")).boxed();
+    leaf.prop_recursive(2, 8, 3, |inner| {
+        ("\\$(and|or|nor)", prop::collection::vec(inner, 1..4))
+            .prop_map(|(op, parts)| format!(r#"{{"{op}": [{}]}}"#, parts.join(", ")))
+    })
+    .boxed()
+}
+
+fn sort() -> impl Strategy<Value = String> {
+    let field = || (prop::sample::select(PATHS), any::<bool>());
+    prop::collection::vec(field(), 1..3).prop_map(|fields| {
+        let mut seen = std::collections::HashSet::new();
+        let fields = fields.into_iter().filter(|(path, _)| seen.insert(*path));
+        let fields: Vec<String> = fields.map(|(p, up)| format!(r#""{p}": {}"#, if up { 1 } else { -1 })).collect();
+        format!("{{{}}}", fields.join(", "))
+    })
+}
+
+const KEYS: &[&str] = &[
+    r#""a": 1"#,
+    r#""b": -1"#,
+    r#""a": 1, "b": 1"#,
+    r#""a": -1, "b": 1"#,
+    r#""x.a": 1, "x.b": 1"#,
+    r#""x.b": -1, "a": 1"#,
+    r#""x": 1"#,
+    r#""x.a": -1"#,
+    r#""x.0": 1"#,
+    r#""b": 1, "a": -1, "x.a": 1"#,
+];
+
+fn insert(db: &Session, docs: &[String]) {
+    for name in ["plain", "indexed"] {
+        let docs: Vec<String> = docs.iter().enumerate().map(|(id, doc)| match doc.as_str() {
+            "" => format!(r#"{{"_id": {id}}}"#),
+            doc => format!(r#"{{"_id": {id}, {doc}}}"#),
+        }).collect();
+        db.ok(&format!(r#"{{"insert": "{name}", "documents": [{}]}}"#, docs.join(", ")));
+    }
+}
+
+/// Builds the indexes that the documents allow (parallel arrays refuse some); the sparse ones apart.
+fn build(db: &Session, keys: &[(usize, bool)]) -> Vec<String> {
+    let mut hints = Vec::new();
+    for (at, (key, sparse)) in keys.iter().enumerate() {
+        let pattern = KEYS[*key % KEYS.len()];
+        let command = format!(
+            r#"{{"createIndexes": "indexed", "indexes": [{{"key": {{{pattern}}}, "name": "i{at}", "sparse": {sparse}}}]}}"#
+        );
+        if db.run(&command).is_ok() && !sparse {
+            hints.push(format!("i{at}"));
+        }
+    }
+    hints
+}
+
+fn ask(db: &Session, collection: &str, rest: &str) -> Option<Vec<Vec<u8>>> {
+    let reply = db.run(&format!(r#"{{"find": "{collection}", "batchSize": 1000{rest}}}"#));
+    if !reply.is_ok() {
+        return None;
+    }
+    let batch = reply.get("cursor.firstBatch")?;
+    Some(batch.as_ref().as_array()?.iter().map(|e| e.value.bytes.to_vec()).collect())
+}
+
+fn sorted(mut docs: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
+    docs.sort();
+    docs
+}
+
+fn sort_keys(docs: &[Vec<u8>], sort: &str) -> Vec<Vec<u8>> {
+    let spec = multifora_model::extjson::parse_document(sort).unwrap();
+    let spec = SortSpec::compile(RawDoc::framed(&spec).unwrap()).unwrap();
+    let key = |doc: &Vec<u8>| {
+        let mut key = Vec::new();
+        spec.key(&DocumentView::whole(RawDoc::framed(doc).unwrap()), &mut key).unwrap();
+        key
+    };
+    docs.iter().map(key).collect()
+}
+
+fn check_query(db: &Session, filter: &str, sort: &str, limit: u32, hints: &[String]) -> Result<(), TestCaseError> {
+    let by_filter = format!(r#", "filter": {filter}"#);
+    let Some(expected) = ask(db, "plain", &by_filter) else {
+        // A filter that is refused is refused everywhere.
+        prop_assert!(ask(db, "indexed", &by_filter).is_none());
+        return Ok(());
+    };
+    let expected_set = sorted(expected.clone());
+    prop_assert_eq!(sorted(ask(db, "indexed", &by_filter).unwrap()), expected_set.clone(), "{}", filter);
+    for hint in hints {
+        let rest = format!(r#"{by_filter}, "hint": "{hint}""#);
+        let found = ask(db, "indexed", &rest);
+        prop_assert_eq!(found.map(sorted), Some(expected_set.clone()), "{} through {}", filter, hint);
+    }
+    for name in ["plain", "indexed"] {
+        let reply = db.ok(&format!(r#"{{"count": "{name}", "query": {filter}}}"#));
+        prop_assert_eq!(reply.i64("n"), i64::try_from(expected.len()).ok(), "count of {} in {}", filter, name);
+    }
+    let by_sort = format!(r#"{by_filter}, "sort": {sort}"#);
+    let Some(in_order) = ask(db, "plain", &by_sort) else { return Ok(()) };
+    let order = sort_keys(&in_order, sort);
+    for hint in std::iter::once(String::new()).chain(hints.iter().map(|h| format!(r#", "hint": "{h}""#))) {
+        let found = ask(db, "indexed", &format!("{by_sort}{hint}")).unwrap();
+        prop_assert_eq!(sorted(found.clone()), expected_set.clone(), "{} by {} {}", filter, sort, hint);
+        prop_assert_eq!(&sort_keys(&found, sort), &order, "{} by {} {}", filter, sort, hint);
+        let some = ask(db, "indexed", &format!(r#"{by_sort}{hint}, "limit": {limit}"#)).unwrap();
+        let first = order.len().min(if limit == 0 { usize::MAX } else { limit as usize });
+        prop_assert_eq!(&sort_keys(&some, sort)[..], &order[..first], "{} by {} limit {} {}", filter, sort, limit, hint);
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { max_shrink_iters: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
+    #[test]
+    fn answers_do_not_depend_on_indexes(
+        docs in prop::collection::vec(document(), 1..24),
+        keys in prop::collection::vec((0..KEYS.len(), any::<bool>()), 1..4),
+        queries in prop::collection::vec((filter(), sort(), 0u32..6), 1..12),
+    ) {
+        let db = memory();
+        insert(&db, &docs);
+        let hints = build(&db, &keys);
+        for (filter, sort, limit) in &queries {
+            check_query(&db, filter, sort, *limit, &hints)?;
+        }
+    }
+}
