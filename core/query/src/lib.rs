@@ -5,7 +5,7 @@
 //! loop needs from outside (interruption, time, randomness) comes through [`Resources`].
 //!
 //! Module order (each may use those before it): `write` · `resources` · `context` · `expression` · `filter` ·
-//! `sort` · `projection` · `update` · `accumulator` · `stage`.
+//! `sort` · `projection` · `accumulator` · `stage` · `update`.
 #![forbid(unsafe_code)]
 
 pub mod accumulator;

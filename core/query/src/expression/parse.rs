@@ -267,6 +267,9 @@ pub(super) fn check_field_name(name: &str) -> Result<()> {
     Ok(())
 }
 
+/// Most parts of a dotted path: no document is nested deeper.
+const MAX_PATH_PARTS: usize = 200;
+
 /// A dotted path, without the leading `$`.
 pub(crate) fn check_path(path: &str) -> Result<()> {
     if path.is_empty() {
@@ -277,6 +280,10 @@ pub(crate) fn check_path(path: &str) -> Result<()> {
     }
     if path.contains('\0') {
         return Err(Error::location(16411, "FieldPath field names may not contain '\0'."));
+    }
+    if path.split('.').nth(MAX_PATH_PARTS).is_some() {
+        let message = format!("FieldPath is too long: more than {MAX_PATH_PARTS} parts");
+        return Err(Error::new(ErrorCode::Overflow, message));
     }
     for part in path.split('.') {
         if part.is_empty() {

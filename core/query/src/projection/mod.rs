@@ -12,6 +12,7 @@ mod find_operators;
 mod node;
 mod parse;
 
+use crate::expression::check_path;
 use crate::filter::Filter;
 use crate::{CompileContext, Resources};
 use multifora_model::{DocumentView, Error, RawDoc, Result};
@@ -64,7 +65,7 @@ impl Projection {
     pub fn excluding(paths: &[&str]) -> Result<Self> {
         let mut root = Node::default();
         for path in paths {
-            node::check_field_path(path)?;
+            check_path(path)?;
             root.plant(path, Child::Named)?;
         }
         root.settle();

@@ -2,7 +2,7 @@
 
 use super::find_operators::{ElemMatch, Slice};
 use crate::expression::Expr;
-use multifora_model::{Error, ErrorCode, Result};
+use multifora_model::{Error, Result};
 
 /// The fields named below one path, in the order of the specification.
 #[derive(Clone, Debug, Default)]
@@ -45,7 +45,7 @@ impl Node {
         self.children.iter().find(|(known, _)| known.as_bytes() == name).map(|(_, child)| child)
     }
 
-    /// Puts a child at a dotted path, which [`check_field_path`] has accepted.
+    /// Puts a child at a dotted path, which `expression::check_path` has accepted.
     ///
     /// # Errors
     /// Code 31249 when the path leads through a named one, 31250 when its end is taken.
@@ -101,32 +101,4 @@ impl Node {
             }
         })
     }
-}
-
-/// Most parts of a path.
-const MAX_PATH_PARTS: usize = 200;
-
-/// Checks a field path of the aggregation language.
-///
-/// # Errors
-/// Codes 40352, 40353, 15998 and 16410; `Overflow` for a path deeper than any document.
-pub(super) fn check_field_path(path: &str) -> Result<()> {
-    if path.is_empty() {
-        return Err(Error::location(40352, "FieldPath cannot be constructed with empty string"));
-    }
-    if path.ends_with('.') {
-        return Err(Error::location(40353, "FieldPath must not end with a '.'."));
-    }
-    if path.split('.').any(str::is_empty) {
-        return Err(Error::location(15998, "FieldPath field names may not be empty strings."));
-    }
-    if path.split('.').any(|part| part.starts_with('$')) {
-        let message = "FieldPath field names may not start with '$'. Consider using $getField or $setField.";
-        return Err(Error::location(16410, message));
-    }
-    if path.split('.').count() > MAX_PATH_PARTS {
-        let message = format!("FieldPath is too long; it must have at most {MAX_PATH_PARTS} parts");
-        return Err(Error::new(ErrorCode::Overflow, message));
-    }
-    Ok(())
 }

@@ -1,10 +1,10 @@
 //! Reading a projection document.
 
 use super::find_operators::{ElemMatch, Slice};
-use super::node::{Child, Node, check_field_path};
+use super::node::{Child, Node};
 use super::{Kind, Projection};
 use crate::CompileContext;
-use crate::expression::{Expr, is_truthy};
+use crate::expression::{Expr, check_path, is_truthy};
 use crate::filter::Filter;
 use multifora_model::{Element, ElementType, Error, RawDoc, RawValue, Result, text};
 
@@ -78,7 +78,7 @@ impl Parser<'_> {
                  remove the parts following the '$' and the results will be equivalent.",
             ));
         }
-        check_field_path(path)?;
+        check_path(path)?;
         match field.value.ty {
             ElementType::Bool => self.named(path, is_truthy(field.value)),
             ty if ty.is_number() => self.named(path, is_truthy(field.value)),
@@ -185,7 +185,7 @@ impl Parser<'_> {
     }
 
     fn positional(&mut self, path: &str, value: RawValue<'_>) -> Result<()> {
-        check_field_path(path)?;
+        check_path(path)?;
         if !(value.ty == ElementType::Bool || value.ty.is_number()) {
             return Err(Error::location(31271, "positional projection cannot be used with a literal"));
         }

@@ -1,5 +1,6 @@
 //! The sort document, compiled, and the key of a document.
 
+use crate::expression::check_path;
 use multifora_model::compare::Collator;
 use multifora_model::key::{self, KeyDirection};
 use multifora_model::number::Number;
@@ -39,7 +40,7 @@ impl SortSpec {
         for field in spec {
             let direction = direction(&field)?;
             let name = field.name();
-            check_field_path(name)?;
+            check_path(name)?;
             if paths.iter().any(|known| known.as_str() == name) {
                 let message = format!("$sort key must not contain duplicate keys (field: '{name}')");
                 return Err(Error::location(7_472_500, message));
@@ -161,28 +162,3 @@ fn meta_refusal(expression: RawDoc<'_>) -> Error {
         _ => Error::location(31138, format!("Illegal $meta sort: {}", text::document(expression))),
     }
 }
-
-/// Checks a name that becomes a path of the aggregation language.
-pub(crate) fn check_field_path(path: &str) -> Result<()> {
-    if path.is_empty() {
-        return Err(Error::location(40352, "FieldPath cannot be constructed with empty string"));
-    }
-    if path.ends_with('.') {
-        return Err(Error::location(40353, "FieldPath must not end with a '.'."));
-    }
-    if path.split('.').any(str::is_empty) {
-        return Err(Error::location(15998, "FieldPath field names may not be empty strings."));
-    }
-    if path.split('.').any(|part| part.starts_with('$')) {
-        let message = "FieldPath field names may not start with '$'. Consider using $getField or $setField.";
-        return Err(Error::location(16410, message));
-    }
-    if path.split('.').count() > MAX_PATH_PARTS {
-        let message = format!("FieldPath is too long; it must have at most {MAX_PATH_PARTS} parts");
-        return Err(Error::new(ErrorCode::Overflow, message));
-    }
-    Ok(())
-}
-
-/// Most parts of a path of the aggregation language.
-const MAX_PATH_PARTS: usize = 200;

@@ -8,7 +8,7 @@ use super::array_filter::ArrayFilters;
 use super::operators::{Effect, Site};
 use super::rename::Source;
 use super::splice::Splice;
-use super::tree::{ArrayNode, Leaf, Node, ObjectNode, array_identifier};
+use super::tree::{ArrayNode, Leaf, Named, Node, ObjectNode, array_identifier};
 use multifora_model::{ElementType, Error, ErrorCode, RawDoc, RawValue, Result, text};
 use smallvec::SmallVec;
 use std::borrow::Cow;
@@ -102,7 +102,7 @@ impl Walk<'_> {
     }
 
     /// The children of a node, with what is below `$` put at the position that the filter found.
-    fn children<'n>(&self, node: &'n ObjectNode) -> Result<Cow<'n, [(Box<str>, Node)]>> {
+    fn children<'n>(&self, node: &'n ObjectNode) -> Result<Cow<'n, [Named]>> {
         let Some(below) = &node.positional else { return Ok(Cow::Borrowed(&node.children)) };
         let Some(position) = &self.position else {
             return Err(Error::bad_value(

@@ -1,7 +1,7 @@
 //! `$addToSet`: values are added unless an equal one is there.
 
 use super::operators::{Effect, Modifier, OperandContext, Site, array_or};
-use crate::write::{frame, push_element};
+use crate::write::{begin, frame, push_element};
 use multifora_model::compare::equal;
 use multifora_model::key::ValueKey;
 use multifora_model::{Element, ElementType, Error, OwnedValue, RawDoc, RawValue, Result, text};
@@ -78,8 +78,7 @@ impl Modifier for AddToSet {
     }
 
     fn missing(&self, _: &Site<'_>, out: &mut Vec<u8>) -> Result<Option<ElementType>> {
-        let start = out.len();
-        out.extend_from_slice(&[0; 4]);
+        let start = begin(out);
         for (at, value) in self.0.iter().enumerate() {
             push_element(out, at, value.as_ref());
         }

@@ -3,7 +3,7 @@
 use crate::CompileContext;
 use crate::filter::Filter;
 use crate::resources::NoResources;
-use crate::write::frame;
+use crate::write::{begin, frame, put};
 use multifora_model::{DocumentView, Error, ErrorCode, RawDoc, RawValue, Result};
 
 /// The filters by identifier.
@@ -66,12 +66,9 @@ impl ArrayFilters {
         };
         // The filter's paths begin with the identifier: the element is read under that name.
         let mut doc = Vec::with_capacity(element.bytes.len() + identifier.len() + 7);
-        doc.extend_from_slice(&[0; 4]);
-        doc.push(element.ty as u8);
-        doc.extend_from_slice(identifier.as_bytes());
-        doc.push(0);
-        doc.extend_from_slice(element.bytes);
-        frame(&mut doc, 0);
+        let start = begin(&mut doc);
+        put(&mut doc, identifier.as_bytes(), element);
+        frame(&mut doc, start);
         let doc = RawDoc::framed(&doc).unwrap_or(RawDoc::EMPTY);
         filter.matches(&DocumentView::whole(doc), &NoResources)
     }

@@ -1,7 +1,7 @@
 //! `$push` with `$each`, `$position`, `$sort` and `$slice`: insert, then sort, then cut.
 
 use super::operators::{Effect, Modifier, OperandContext, Site, array_or};
-use crate::write::{frame, push_element};
+use crate::write::{begin, frame, push_element};
 use multifora_model::key::{self, KeyDirection};
 use multifora_model::number::Number;
 use multifora_model::path::FieldPath;
@@ -172,8 +172,7 @@ impl Push {
     }
 
     fn write(elements: &[RawValue<'_>], out: &mut Vec<u8>) {
-        let start = out.len();
-        out.extend_from_slice(&[0; 4]);
+        let start = begin(out);
         for (at, value) in elements.iter().enumerate() {
             push_element(out, at, *value);
         }

@@ -3,13 +3,12 @@
 use super::operators::{Effect, Modifier, OperandContext, Site, array_or};
 use crate::filter::{Filter, field_operators};
 use crate::resources::NoResources;
-use crate::write::{frame, push_element};
+use crate::write::{begin, frame, push_element, put};
 use multifora_model::compare::equal;
 use multifora_model::key::ValueKey;
 use multifora_model::number::Number;
 use multifora_model::{
-    DocBuilder, DocumentView, Element, ElementType, Error, ErrorCode, OwnedValue, RawDoc, RawValue, Result,
-    text,
+    DocumentView, Element, ElementType, Error, ErrorCode, OwnedValue, RawDoc, RawValue, Result, text,
 };
 use std::collections::HashSet;
 
@@ -37,7 +36,8 @@ pub(super) fn parse_pull(operand: &Element<'_>, context: &OperandContext<'_>) ->
     let condition = match is_query {
         Some(query) => Condition::Document(Filter::compile(query, context.context)?),
         None if matches!(value.ty, ElementType::Document | ElementType::Regex) => {
-            let query = wrapped(value);
+            let mut query = Vec::new();
+            wrap(value, &mut query);
             let query = RawDoc::framed(&query).unwrap_or(RawDoc::EMPTY);
             Condition::Value(Filter::compile(query, context.context)?)
         }
@@ -52,10 +52,11 @@ fn begins_with_field_operator(doc: RawDoc<'_>) -> bool {
 }
 
 /// The value as the only field, without a name, of a document.
-fn wrapped(value: RawValue<'_>) -> Vec<u8> {
-    let mut doc = DocBuilder::new();
-    doc.append("", value);
-    doc.finish()
+fn wrap(value: RawValue<'_>, wrapper: &mut Vec<u8>) {
+    wrapper.clear();
+    let start = begin(wrapper);
+    put(wrapper, b"", value);
+    frame(wrapper, start);
 }
 
 pub(super) fn parse_pull_all(operand: &Element<'_>, _: &OperandContext<'_>) -> Result<Box<dyn Modifier>> {
@@ -79,11 +80,7 @@ impl Condition {
                 None => Ok(false),
             },
             Condition::Value(filter) => {
-                wrapper.clear();
-                wrapper.extend_from_slice(&[0; 4]);
-                wrapper.extend_from_slice(&[value.ty as u8, 0]);
-                wrapper.extend_from_slice(value.bytes);
-                frame(wrapper, 0);
+                wrap(value, wrapper);
                 let doc = RawDoc::framed(wrapper).unwrap_or(RawDoc::EMPTY);
                 filter.matches(&DocumentView::whole(doc), &NoResources)
             }
@@ -96,8 +93,7 @@ impl Modifier for Cull {
         let array = array_or(current, || Error::bad_value("Cannot apply $pull to a non-array value"))?;
         let mut wrapper = Vec::new();
         let mut taken = 0;
-        let start = out.len();
-        out.extend_from_slice(&[0; 4]);
+        let start = begin(out);
         for (at, element) in array.iter().enumerate() {
             match self.0.takes(element.value, &mut wrapper)? {
                 true => taken += 1,
@@ -152,8 +148,7 @@ impl Modifier for Pop {
         if len == 0 {
             return Ok(Effect::Keep);
         }
-        let start = out.len();
-        out.extend_from_slice(&[0; 4]);
+        let start = begin(out);
         let kept = array.iter().skip(usize::from(self.from_front)).take(len - 1);
         for (at, element) in kept.enumerate() {
             push_element(out, at, element.value);

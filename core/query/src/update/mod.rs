@@ -17,6 +17,7 @@ mod array_remove;
 mod assign;
 mod operator_update;
 mod operators;
+mod pipeline;
 mod rename;
 mod replacement;
 mod seed;
@@ -31,6 +32,7 @@ use crate::filter::FilterNode;
 use crate::{CompileContext, Resources};
 use multifora_model::{ElementType, Error, RawDoc, RawValue, Result};
 use operator_update::OperatorUpdate;
+use pipeline::PipelineUpdate;
 use replacement::Replacement;
 use std::sync::Arc;
 
@@ -42,6 +44,7 @@ pub struct Update(Arc<Kind>);
 enum Kind {
     Operators(OperatorUpdate),
     Replacement(Replacement),
+    Pipeline(PipelineUpdate),
 }
 
 /// What an update did to a document.
@@ -91,7 +94,7 @@ impl Update {
                     "arrayFilters may not be specified for pipeline-syle updates",
                 ));
             }
-            return Err(Error::failed_to_parse("Update pipelines are not there yet"));
+            return Ok(Update(Arc::new(Kind::Pipeline(PipelineUpdate::compile(update, context)?))));
         }
         let Some(doc) = update.as_doc() else {
             return Err(Error::failed_to_parse("Update argument must be either an object or an array"));
@@ -115,11 +118,16 @@ impl Update {
         matches!(*self.0, Kind::Replacement(_))
     }
 
+    /// Is a pipeline (`arrayFilters` are not allowed with it, constants of the statement are).
+    pub fn is_pipeline(&self) -> bool {
+        matches!(*self.0, Kind::Pipeline(_))
+    }
+
     /// Has a positional `$`: [`apply`](Self::apply) needs the position that the filter found.
     pub fn needs_position(&self) -> bool {
         match &*self.0 {
             Kind::Operators(update) => update.needs_position(),
-            Kind::Replacement(_) => false,
+            Kind::Replacement(_) | Kind::Pipeline(_) => false,
         }
     }
 
@@ -127,7 +135,7 @@ impl Update {
     pub fn touched(&self) -> Touched<'_> {
         match &*self.0 {
             Kind::Operators(update) => Touched::Fields(update.touched()),
-            Kind::Replacement(_) => Touched::Everything,
+            Kind::Replacement(_) | Kind::Pipeline(_) => Touched::Everything,
         }
     }
 
@@ -148,6 +156,7 @@ impl Update {
         let changed = match &*self.0 {
             Kind::Operators(update) => update.apply(doc, position, is_insert)?,
             Kind::Replacement(update) => update.apply(doc, is_insert)?,
+            Kind::Pipeline(update) => update.apply(doc, is_insert, res)?,
         };
         Ok(changed.map_or(Outcome::Unchanged, Outcome::Changed))
     }

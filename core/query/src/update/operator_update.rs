@@ -4,7 +4,7 @@ use super::apply::Walk;
 use super::array_filter::ArrayFilters;
 use super::operators::{self, OperandContext, Shape};
 use super::rename::Rename;
-use super::tree::{Leaf, ObjectNode, check_path};
+use super::tree::{Leaf, ObjectNode, check_update_path};
 use super::validate;
 use crate::CompileContext;
 use multifora_model::limits::MAX_NESTING_DEPTH;
@@ -135,7 +135,7 @@ impl Compiler<'_> {
 
     fn check(&mut self, path: &str) -> Result<()> {
         let mut knows = operators::knows_identifier(&self.update.filters, &mut self.used_identifiers);
-        check_path(path, &mut knows)
+        check_update_path(path, &mut knows)
     }
 
     fn plant(&mut self, path: &str, leaf: Leaf) -> Result<()> {

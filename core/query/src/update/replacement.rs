@@ -2,16 +2,14 @@
 
 use super::validate;
 use crate::CompileContext;
-use crate::write::frame;
-use multifora_model::{Element, ElementType, RawDoc, RawValue, Result};
+use crate::write::{begin, frame, put};
+use multifora_model::{ElementType, RawDoc, RawValue, Result};
 
 /// A replacement document.
 #[derive(Debug)]
 pub(super) struct Replacement {
-    /// The document's fields without the `_id`, as they will be stored.
-    fields: Vec<u8>,
-    /// The `_id` it names, as a document of one field.
-    id: Option<Vec<u8>>,
+    /// The document, its empty timestamps filled in.
+    doc: Vec<u8>,
     /// The first field whose name begins with a dollar sign.
     dollar_field: Option<String>,
 }
@@ -19,27 +17,20 @@ pub(super) struct Replacement {
 impl Replacement {
     /// Takes the document in; empty timestamps at its top level become the current time.
     pub(super) fn compile(doc: RawDoc<'_>, context: &CompileContext) -> Self {
-        let mut replacement = Replacement { fields: Vec::new(), id: None, dollar_field: None };
         let now = current_timestamp(context);
+        let mut filled = Vec::with_capacity(doc.as_bytes().len());
+        let start = begin(&mut filled);
         for field in doc {
-            if field.name() == "_id" && replacement.id.is_none() {
-                let mut id = vec![0; 4];
-                put(&mut id, &field, field.value);
-                frame(&mut id, 0);
-                replacement.id = Some(id);
-                continue;
-            }
-            if field.name().starts_with('$') && replacement.dollar_field.is_none() {
-                replacement.dollar_field = Some(field.name().to_owned());
-            }
-            let is_empty_timestamp = field.value.as_timestamp() == Some(0);
+            let is_empty_timestamp = field.value.as_timestamp() == Some(0) && field.name() != "_id";
             let value = match is_empty_timestamp {
                 true => RawValue { ty: ElementType::Timestamp, bytes: &now },
                 false => field.value,
             };
-            put(&mut replacement.fields, &field, value);
+            put(&mut filled, field.name_bytes(), value);
         }
-        replacement
+        frame(&mut filled, start);
+        let dollar_field = doc.iter().map(|field| field.name()).find(|name| name.starts_with('$'));
+        Replacement { doc: filled, dollar_field: dollar_field.map(str::to_owned) }
     }
 
     /// The document after the update; nothing when it stays as it is.
@@ -47,31 +38,38 @@ impl Replacement {
         if let Some(name) = &self.dollar_field {
             return Err(validate::dollar_field(name, name));
         }
-        let own_id = self.id.as_deref().and_then(RawDoc::framed);
-        let mut out = Vec::with_capacity(self.fields.len() + 32);
-        out.extend_from_slice(&[0; 4]);
-        let ids = own_id.unwrap_or(doc);
-        if let Some(id) = ids.iter().find(|e| e.name() == "_id") {
-            put(&mut out, &id, id.value);
-        }
-        out.extend_from_slice(&self.fields);
-        frame(&mut out, 0);
-        if out == doc.as_bytes() {
-            return Ok(None);
-        }
-        if let Some(own_id) = own_id {
-            validate::same_id(doc, own_id)?;
-        }
-        validate::result(&out, is_insert, true)?;
-        Ok(Some(out))
+        put_in_place(doc, RawDoc::framed(&self.doc).unwrap_or(RawDoc::EMPTY), is_insert)
     }
 }
 
-fn put(out: &mut Vec<u8>, field: &Element<'_>, value: RawValue<'_>) {
-    out.push(value.ty as u8);
-    out.extend_from_slice(field.name_bytes());
-    out.push(0);
-    out.extend_from_slice(value.bytes);
+/// The document `after` in the place of `before`: its `_id` first, or else that of `before`. Nothing when the two are
+/// the same.
+///
+/// # Errors
+/// `ImmutableField` for another `_id`; those of [`validate::result`].
+pub(super) fn put_in_place(
+    before: RawDoc<'_>,
+    after: RawDoc<'_>,
+    is_insert: bool,
+) -> Result<Option<Vec<u8>>> {
+    let own_id = after.get("_id");
+    let mut out = Vec::with_capacity(after.as_bytes().len() + 32);
+    let start = begin(&mut out);
+    if let Some(id) = own_id.or(before.get("_id")) {
+        put(&mut out, b"_id", id);
+    }
+    for field in after.iter().filter(|field| field.name_bytes() != b"_id") {
+        put(&mut out, field.name_bytes(), field.value);
+    }
+    frame(&mut out, start);
+    if out == before.as_bytes() {
+        return Ok(None);
+    }
+    if own_id.is_some() {
+        validate::same_id(before, after)?;
+    }
+    validate::result(&out, is_insert, true)?;
+    Ok(Some(out))
 }
 
 /// The time at which the command began, as a timestamp.

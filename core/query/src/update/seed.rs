@@ -1,7 +1,7 @@
 //! What the filter of an upsert says about the document to be made.
 
 use crate::filter::{CompareOp, FilterNode, Test};
-use crate::write::frame;
+use crate::write::{begin, frame, put, put_header};
 use multifora_model::{ElementType, Error, ErrorCode, RawDoc, RawValue, Result};
 
 /// Most parts of a path that becomes nested documents.
@@ -93,8 +93,7 @@ fn check(equalities: &[Equality<'_>]) -> Result<()> {
 
 /// Writes a document of the equalities, whose paths agree in the first `skip` bytes.
 fn write(mut equalities: &[Equality<'_>], skip: usize, out: &mut Vec<u8>) {
-    let start = out.len();
-    out.extend_from_slice(&[0; 4]);
+    let start = begin(out);
     while let Some((path, value)) = equalities.first() {
         let rest = path.get(skip..).unwrap_or_default();
         let (name, is_leaf) = match rest.split_once('.') {
@@ -103,9 +102,7 @@ fn write(mut equalities: &[Equality<'_>], skip: usize, out: &mut Vec<u8>) {
         };
         let below = path.get(..skip + name.len() + 1).unwrap_or(path);
         let ty = if is_leaf { value.ty } else { ElementType::Document };
-        out.push(ty as u8);
-        out.extend_from_slice(name.as_bytes());
-        out.push(0);
+        put_header(out, name.as_bytes(), ty);
         let taken = match is_leaf {
             true => {
                 out.extend_from_slice(value.bytes);
@@ -128,14 +125,11 @@ pub(super) fn id_first(doc: Vec<u8>) -> Vec<u8> {
     let at = raw.iter().position(|e| e.name() == "_id");
     let Some(at) = at.filter(|at| *at > 0) else { return doc };
     let mut moved = Vec::with_capacity(doc.len());
-    moved.extend_from_slice(&[0; 4]);
+    let start = begin(&mut moved);
     let others = raw.iter().enumerate().filter(|(i, _)| *i != at).map(|(_, e)| e);
     for field in raw.iter().skip(at).take(1).chain(others) {
-        moved.push(field.value.ty as u8);
-        moved.extend_from_slice(field.name_bytes());
-        moved.push(0);
-        moved.extend_from_slice(field.value.bytes);
+        put(&mut moved, field.name_bytes(), field.value);
     }
-    frame(&mut moved, 0);
+    frame(&mut moved, start);
     moved
 }

@@ -1,7 +1,7 @@
 //! A changed copy of one document or array: what stays is copied in spans as long as possible.
 
 use super::operators::Effect;
-use crate::write::{frame, push_element};
+use crate::write::{begin, frame, push_element};
 use multifora_model::{Element, ElementType, RawDoc, RawValue};
 
 /// Writes a changed copy of one document or array, copying what is not changed in long spans.
@@ -18,8 +18,7 @@ pub(super) struct Splice<'d> {
 
 impl<'d> Splice<'d> {
     pub(super) fn new(doc: RawDoc<'d>, out: &mut Vec<u8>) -> Self {
-        let start = out.len();
-        out.extend_from_slice(&[0; 4]);
+        let start = begin(out);
         Splice { source: doc.as_bytes(), start, copied: 4, at: 4, changed: false }
     }
 

@@ -66,5 +66,6 @@ fn table(rows: &[Row]) {
 mod arrays;
 mod assignment;
 mod paths;
+mod pipelines;
 mod properties;
 mod upsert;

@@ -34,17 +34,20 @@ pub(super) enum Leaf {
     RenameTarget(usize),
 }
 
+/// A child with its name.
+pub(super) type Named = (Box<str>, Node);
+
 /// Children by field name, in application order, and the one below the positional `$`.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ObjectNode {
-    pub(super) children: Vec<(Box<str>, Node)>,
+    pub(super) children: Vec<Named>,
     pub(super) positional: Option<Box<Node>>,
 }
 
 /// Children by array filter identifier; the empty one is `$[]`.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ArrayNode {
-    pub(super) children: Vec<(Box<str>, Node)>,
+    pub(super) children: Vec<Named>,
 }
 
 /// The identifier of a part `$[identifier]` (empty for `$[]`).
@@ -80,7 +83,7 @@ impl ObjectNode {
         self.children.insert(at.unwrap_or(self.children.len()), (name.into(), node));
     }
 
-    /// Puts `leaf` at the end of `path`, which [`check_path`] has accepted.
+    /// Puts `leaf` at the end of `path`, which [`check_update_path`] has accepted.
     ///
     /// # Errors
     /// `ConflictingUpdateOperators` when the place, one above or one below it is taken.
@@ -227,7 +230,7 @@ impl<'n> Place<'n> {
 /// # Errors
 /// `EmptyFieldName` for empty parts; `BadValue` for misplaced positional parts and for identifiers that
 /// `knows_identifier` does not know; `Overflow` for paths deeper than any document.
-pub(super) fn check_path(path: &str, knows_identifier: &mut dyn FnMut(&str) -> bool) -> Result<()> {
+pub(super) fn check_update_path(path: &str, knows_identifier: &mut dyn FnMut(&str) -> bool) -> Result<()> {
     if path.is_empty() {
         return Err(Error::new(ErrorCode::EmptyFieldName, "An empty update path is not valid."));
     }

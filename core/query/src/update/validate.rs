@@ -1,7 +1,7 @@
 //! What the result of an update must satisfy to be stored.
 
 use multifora_model::limits::{MAX_DOCUMENT_BYTES, MAX_NESTING_DEPTH};
-use multifora_model::{Error, ErrorCode, RawDoc, RawValue, Result, validate};
+use multifora_model::{Error, ErrorCode, RawDoc, RawValue, Result};
 
 /// The code of "the updated document is too large".
 const UPDATED_DOCUMENT_TOO_LARGE: i32 = 17419;
@@ -36,8 +36,10 @@ pub(super) fn result(bytes: &[u8], is_insert: bool, may_be_deep: bool) -> Result
             ),
         });
     }
-    if may_be_deep {
-        validate::document(bytes, MAX_DOCUMENT_BYTES, MAX_NESTING_DEPTH)?;
+    let doc = RawDoc::framed(bytes).unwrap_or(RawDoc::EMPTY);
+    if may_be_deep && depth(doc.as_value()) > MAX_NESTING_DEPTH {
+        let message = format!("Document exceeds maximum nesting depth of {MAX_NESTING_DEPTH}");
+        return Err(Error::new(ErrorCode::Overflow, message));
     }
     Ok(())
 }
