@@ -10,19 +10,22 @@
 mod parse;
 mod registry;
 
+mod accumulate;
 mod arithmetic;
 mod array;
 mod boolean;
+mod calendar;
 mod comparison;
 mod conditional;
 mod iterate;
 mod object;
+mod pattern;
 mod set;
 mod string;
 mod types;
 mod value;
 
-pub use registry::{Operator, operators};
+pub use registry::{Operator, is_operator, operators};
 
 use crate::{CompileContext, Resources};
 use multifora_model::path::FieldPath;

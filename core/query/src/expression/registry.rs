@@ -119,6 +119,7 @@ impl<'e> Args<'e> {
 }
 
 const TABLES: &[&[Operator]] = &[
+    super::accumulate::ROWS,
     super::arithmetic::ROWS,
     super::array::ROWS,
     super::boolean::ROWS,
@@ -126,6 +127,7 @@ const TABLES: &[&[Operator]] = &[
     super::conditional::ROWS,
     super::iterate::ROWS,
     super::object::ROWS,
+    super::pattern::ROWS,
     super::set::ROWS,
     super::string::ROWS,
     super::types::ROWS,
@@ -134,6 +136,11 @@ const TABLES: &[&[Operator]] = &[
 /// All expression operators.
 pub fn operators() -> impl Iterator<Item = &'static Operator> {
     TABLES.iter().copied().flatten()
+}
+
+/// Is there an operator of this name?
+pub fn is_operator(name: &str) -> bool {
+    operator(name).is_some()
 }
 
 pub(super) fn operator(name: &str) -> Option<&'static Operator> {

@@ -4,7 +4,7 @@ use super::find_operators::{ElemMatch, Slice};
 use super::node::{Child, Node};
 use super::{Kind, Projection};
 use crate::CompileContext;
-use crate::expression::{Expr, check_path, is_truthy};
+use crate::expression::{Expr, check_path, is_operator, is_truthy};
 use crate::filter::Filter;
 use multifora_model::{Element, ElementType, Error, RawDoc, RawValue, Result, text};
 
@@ -99,6 +99,9 @@ impl Parser<'_> {
             ("$slice", Dialect::Find { .. }) => self.slice(path, value, first.value),
             ("$elemMatch", Dialect::Find { .. }) => self.elem_match(path, doc, &first),
             ("$meta", _) => Err(meta_refusal(doc, &first)),
+            (name, _) if name.starts_with('$') && !is_operator(name) => {
+                Err(Error::location(31325, format!("Unknown expression {name}")))
+            }
             (name, _) if name.starts_with('$') => self.computed(path, value),
             _ => self.fields(doc, path, depth + 1),
         }
