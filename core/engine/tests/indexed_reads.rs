@@ -38,7 +38,8 @@ fn array(value: impl Strategy<Value = String>) -> impl Strategy<Value = String> 
 
 fn value() -> BoxedStrategy<String> {
     let simple = scalar().boxed();
-    let inner = prop_oneof![4 => simple.clone(), 1 => object(simple.clone()), 1 => array(simple.clone())].boxed();
+    let inner =
+        prop_oneof![4 => simple.clone(), 1 => object(simple.clone()), 1 => array(simple.clone())].boxed();
     prop_oneof![
         5 => simple,
         2 => object(inner.clone()),
@@ -54,7 +55,11 @@ fn document() -> impl Strategy<Value = String> {
         array(prop_oneof![3 => object(scalar().boxed()), 1 => scalar()]),
         scalar(),
     ];
-    (prop::option::weighted(0.8, value()), prop::option::weighted(0.8, value()), prop::option::weighted(0.7, nested))
+    (
+        prop::option::weighted(0.8, value()),
+        prop::option::weighted(0.8, value()),
+        prop::option::weighted(0.7, nested),
+    )
         .prop_map(|(a, b, x)| {
             let fields = [
                 a.map(|v| format!(r#""a": {v}"#)),
@@ -83,7 +88,8 @@ fn operators() -> BoxedStrategy<String> {
     let several = prop::collection::vec(one, 1..3).prop_map(|ops| {
         // An operator named twice would be a duplicate field.
         let mut seen = std::collections::HashSet::new();
-        let ops: Vec<String> = ops.into_iter().filter(|op| seen.insert(op.split(':').next().map(str::to_owned))).collect();
+        let ops: Vec<String> =
+            ops.into_iter().filter(|op| seen.insert(op.split(':').next().map(str::to_owned))).collect();
         ops.join(", ")
     });
     several.boxed()
@@ -119,7 +125,8 @@ fn sort() -> impl Strategy<Value = String> {
     prop::collection::vec(field(), 1..3).prop_map(|fields| {
         let mut seen = std::collections::HashSet::new();
         let fields = fields.into_iter().filter(|(path, _)| seen.insert(*path));
-        let fields: Vec<String> = fields.map(|(p, up)| format!(r#""{p}": {}"#, if up { 1 } else { -1 })).collect();
+        let fields: Vec<String> =
+            fields.map(|(p, up)| format!(r#""{p}": {}"#, if up { 1 } else { -1 })).collect();
         format!("{{{}}}", fields.join(", "))
     })
 }
@@ -139,10 +146,14 @@ const KEYS: &[&str] = &[
 
 fn insert(db: &Session, docs: &[String]) {
     for name in ["plain", "indexed"] {
-        let docs: Vec<String> = docs.iter().enumerate().map(|(id, doc)| match doc.as_str() {
-            "" => format!(r#"{{"_id": {id}}}"#),
-            doc => format!(r#"{{"_id": {id}, {doc}}}"#),
-        }).collect();
+        let docs: Vec<String> = docs
+            .iter()
+            .enumerate()
+            .map(|(id, doc)| match doc.as_str() {
+                "" => format!(r#"{{"_id": {id}}}"#),
+                doc => format!(r#"{{"_id": {id}, {doc}}}"#),
+            })
+            .collect();
         db.ok(&format!(r#"{{"insert": "{name}", "documents": [{}]}}"#, docs.join(", ")));
     }
 }
@@ -187,7 +198,13 @@ fn sort_keys(docs: &[Vec<u8>], sort: &str) -> Vec<Vec<u8>> {
     docs.iter().map(key).collect()
 }
 
-fn check_query(db: &Session, filter: &str, sort: &str, limit: u32, hints: &[String]) -> Result<(), TestCaseError> {
+fn check_query(
+    db: &Session,
+    filter: &str,
+    sort: &str,
+    limit: u32,
+    hints: &[String],
+) -> Result<(), TestCaseError> {
     let by_filter = format!(r#", "filter": {filter}"#);
     let Some(expected) = ask(db, "plain", &by_filter) else {
         // A filter that is refused is refused everywhere.
@@ -203,7 +220,13 @@ fn check_query(db: &Session, filter: &str, sort: &str, limit: u32, hints: &[Stri
     }
     for name in ["plain", "indexed"] {
         let reply = db.ok(&format!(r#"{{"count": "{name}", "query": {filter}}}"#));
-        prop_assert_eq!(reply.i64("n"), i64::try_from(expected.len()).ok(), "count of {} in {}", filter, name);
+        prop_assert_eq!(
+            reply.i64("n"),
+            i64::try_from(expected.len()).ok(),
+            "count of {} in {}",
+            filter,
+            name
+        );
     }
     let by_sort = format!(r#"{by_filter}, "sort": {sort}"#);
     let Some(in_order) = ask(db, "plain", &by_sort) else { return Ok(()) };
@@ -214,7 +237,15 @@ fn check_query(db: &Session, filter: &str, sort: &str, limit: u32, hints: &[Stri
         prop_assert_eq!(&sort_keys(&found, sort), &order, "{} by {} {}", filter, sort, hint);
         let some = ask(db, "indexed", &format!(r#"{by_sort}{hint}, "limit": {limit}"#)).unwrap();
         let first = order.len().min(if limit == 0 { usize::MAX } else { limit as usize });
-        prop_assert_eq!(&sort_keys(&some, sort)[..], &order[..first], "{} by {} limit {} {}", filter, sort, limit, hint);
+        prop_assert_eq!(
+            &sort_keys(&some, sort)[..],
+            &order[..first],
+            "{} by {} limit {} {}",
+            filter,
+            sort,
+            limit,
+            hint
+        );
     }
     Ok(())
 }
