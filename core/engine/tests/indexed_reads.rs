@@ -187,13 +187,14 @@ fn sorted(mut docs: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
     docs
 }
 
-fn sort_keys(docs: &[Vec<u8>], sort: &str) -> Vec<Vec<u8>> {
+/// `None` when some document has no place in the order (parallel arrays).
+fn sort_keys(docs: &[Vec<u8>], sort: &str) -> Option<Vec<Vec<u8>>> {
     let spec = multifora_model::extjson::parse_document(sort).unwrap();
     let spec = SortSpec::compile(RawDoc::framed(&spec).unwrap()).unwrap();
     let key = |doc: &Vec<u8>| {
         let mut key = Vec::new();
-        spec.key(&DocumentView::whole(RawDoc::framed(doc).unwrap()), &mut key).unwrap();
-        key
+        spec.key(&DocumentView::whole(RawDoc::framed(doc).unwrap()), &mut key).ok()?;
+        Some(key)
     };
     docs.iter().map(key).collect()
 }
@@ -230,11 +231,12 @@ fn check_query(
     }
     let by_sort = format!(r#"{by_filter}, "sort": {sort}"#);
     let Some(in_order) = ask(db, "plain", &by_sort) else { return Ok(()) };
-    let order = sort_keys(&in_order, sort);
+    // A single document found by its _id is not sorted, so it need not be sortable.
+    let Some(order) = sort_keys(&in_order, sort) else { return Ok(()) };
     for hint in std::iter::once(String::new()).chain(hints.iter().map(|h| format!(r#", "hint": "{h}""#))) {
         let found = ask(db, "indexed", &format!("{by_sort}{hint}")).unwrap();
         prop_assert_eq!(sorted(found.clone()), expected_set.clone(), "{} by {} {}", filter, sort, hint);
-        prop_assert_eq!(&sort_keys(&found, sort), &order, "{} by {} {}", filter, sort, hint);
+        prop_assert_eq!(sort_keys(&found, sort).as_ref(), Some(&order), "{} by {} {}", filter, sort, hint);
         let some = ask(db, "indexed", &format!(r#"{by_sort}{hint}, "limit": {limit}"#)).unwrap();
         let first = order.len().min(if limit == 0 { usize::MAX } else { limit as usize });
         prop_assert_eq!(

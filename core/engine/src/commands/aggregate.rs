@@ -63,7 +63,11 @@ pub struct AggregateQuery<'a> {
 ///
 /// # Errors
 /// Those of the arguments and of the stages.
-pub fn parse<'a>(ctx: &CommandContext<'_>, request: &Request<'a>, inside_explain: bool) -> Result<AggregateQuery<'a>> {
+pub fn parse<'a>(
+    ctx: &CommandContext<'_>,
+    request: &Request<'a>,
+    inside_explain: bool,
+) -> Result<AggregateQuery<'a>> {
     let args = Args::command("aggregate", FIELDS, request)?;
     let explain = args.bool("explain").unwrap_or(false);
     let stages = args.get("pipeline").unwrap_or(RawValue::NULL);
@@ -81,7 +85,8 @@ pub fn parse<'a>(ctx: &CommandContext<'_>, request: &Request<'a>, inside_explain
         Some(hint) => Hint::parse(hint)?,
         None => None,
     };
-    let cursor = Args::nested("aggregate.cursor", CURSOR_FIELDS, args.doc("cursor").unwrap_or(RawDoc::EMPTY))?;
+    let cursor =
+        Args::nested("aggregate.cursor", CURSOR_FIELDS, args.doc("cursor").unwrap_or(RawDoc::EMPTY))?;
     let batch_size = cursor.i64_at_least("batchSize", 0)?.map(i64::unsigned_abs);
     let pipeline = Pipeline::compile(stages, &compile_context(ctx, request)?)?;
     let leading = pipeline.leading();
@@ -117,7 +122,9 @@ fn namespace(args: &Args<'_>, request: &Request<'_>, stages: RawDoc<'_>) -> Resu
     }
     let first = stages.iter().next().and_then(|s| s.value.as_doc()).and_then(|s| s.iter().next());
     let text = match first {
-        Some(stage) => format!("{{aggregate: 1}} is not valid for '{}'; a collection is required.", stage.name()),
+        Some(stage) => {
+            format!("{{aggregate: 1}} is not valid for '{}'; a collection is required.", stage.name())
+        }
         None => String::from("{aggregate: 1} is not valid for an empty pipeline."),
     };
     Err(Error::new(ErrorCode::InvalidNamespace, text))
@@ -126,7 +133,13 @@ fn namespace(args: &Args<'_>, request: &Request<'_>, stages: RawDoc<'_>) -> Resu
 fn run(ctx: &CommandContext<'_>, request: &Request<'_>, reply: &mut DocBuilder) -> Result<()> {
     let query = parse(ctx, request, false)?;
     if query.explain {
-        return super::explain::aggregate(ctx, request, &query, super::explain::Verbosity::QueryPlanner, reply);
+        return super::explain::aggregate(
+            ctx,
+            request,
+            &query,
+            super::explain::Verbosity::QueryPlanner,
+            reply,
+        );
     }
     let snapshot = ctx.database.store().snapshot();
     let collection = catalog::find(&snapshot, ctx.database.catalog_cache(), &query.ns)?;
@@ -159,7 +172,8 @@ impl AggregateQuery<'_> {
     /// (`$count`, and the `$group` that drivers send for countDocuments).
     pub fn count_shape(&self) -> Option<CountShape<'_>> {
         match self.pipeline.stages().get(self.planned_stages)? {
-            Stage::Count(name) => Some(CountShape { id: None, names: vec![name] }),
+            Stage::Count(name) => Some(CountShape { id: None, name }),
+            Stage::Group(group) => group.as_plain_count().map(|(id, name)| CountShape { id: Some(id), name }),
             _ => None,
         }
     }
@@ -168,7 +182,7 @@ impl AggregateQuery<'_> {
 /// The document that a counting stage makes of the number of documents.
 pub struct CountShape<'q> {
     id: Option<RawValue<'q>>,
-    names: Vec<&'q str>,
+    name: &'q str,
 }
 
 impl CountShape<'_> {
@@ -181,9 +195,7 @@ impl CountShape<'_> {
         if let Some(id) = self.id {
             doc.append("_id", id);
         }
-        for name in &self.names {
-            doc.count(name, n);
-        }
+        doc.count(self.name, n);
         vec![doc.finish()]
     }
 }

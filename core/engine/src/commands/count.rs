@@ -57,7 +57,10 @@ pub fn parse(ctx: &CommandContext<'_>, request: &Request<'_>) -> Result<CountQue
         None => None,
     };
     let filter = compile_filter(args.doc("query"), &compile_context(ctx, request)?)?;
-    Ok(CountQuery { ns, spec: QuerySpec { filter, skip: skip.unsigned_abs(), limit, hint, ..QuerySpec::default() } })
+    Ok(CountQuery {
+        ns,
+        spec: QuerySpec { filter, skip: skip.unsigned_abs(), limit, hint, ..QuerySpec::default() },
+    })
 }
 
 fn run(ctx: &CommandContext<'_>, request: &Request<'_>, reply: &mut DocBuilder) -> Result<()> {

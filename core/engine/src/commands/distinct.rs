@@ -18,12 +18,8 @@ use multifora_model::{DocBuilder, DocumentView, ElementType, Error, ErrorCode, R
 use std::collections::HashSet;
 
 /// The command's row.
-pub const SPEC: CommandSpec = CommandSpec {
-    name: "distinct",
-    help: "lists the different values of a field",
-    run,
-    ..CommandSpec::BASE
-};
+pub const SPEC: CommandSpec =
+    CommandSpec { name: "distinct", help: "lists the different values of a field", run, ..CommandSpec::BASE };
 
 const FIELDS: &[Field] = &[
     Field::required("key", Types::STRING),
@@ -60,7 +56,11 @@ pub fn parse(ctx: &CommandContext<'_>, request: &Request<'_>) -> Result<Distinct
         None => None,
     };
     let filter = compile_filter(args.doc("query"), &compile_context(ctx, request)?)?;
-    Ok(DistinctQuery { ns, path: FieldPath::parse(key), spec: QuerySpec { filter, hint, ..QuerySpec::default() } })
+    Ok(DistinctQuery {
+        ns,
+        path: FieldPath::parse(key),
+        spec: QuerySpec { filter, hint, ..QuerySpec::default() },
+    })
 }
 
 fn run(ctx: &CommandContext<'_>, request: &Request<'_>, reply: &mut DocBuilder) -> Result<()> {

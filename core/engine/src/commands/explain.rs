@@ -19,12 +19,8 @@ use multifora_storage::Snapshot;
 use std::time::Instant;
 
 /// The command's row.
-pub const SPEC: CommandSpec = CommandSpec {
-    name: "explain",
-    help: "shows how a command is run",
-    run,
-    ..CommandSpec::BASE
-};
+pub const SPEC: CommandSpec =
+    CommandSpec { name: "explain", help: "shows how a command is run", run, ..CommandSpec::BASE };
 
 const FIELDS: &[Field] = &[Field::optional("verbosity", Types::STRING)];
 
@@ -61,7 +57,8 @@ fn run(ctx: &CommandContext<'_>, request: &Request<'_>, reply: &mut DocBuilder) 
         Some("queryPlanner") => Verbosity::QueryPlanner,
         Some("executionStats") => Verbosity::ExecutionStats,
         Some(other) => {
-            let text = format!("Enumeration value '{other}' for field 'explain.verbosity' is not a valid value.");
+            let text =
+                format!("Enumeration value '{other}' for field 'explain.verbosity' is not a valid value.");
             return Err(Error::bad_value(text));
         }
     };
@@ -115,7 +112,13 @@ impl<'q> Subject<'q> {
     }
 
     fn explained<'s>(&'s self, stages: Vec<Stage<'s>>, counts_keys: bool) -> Explained<'s> {
-        Explained { stages, access: &self.plan.access, filter: self.query_doc(), counts_keys, only_stage: None }
+        Explained {
+            stages,
+            access: &self.plan.access,
+            filter: self.query_doc(),
+            counts_keys,
+            only_stage: None,
+        }
     }
 
     fn write_planner(&self, explained: &Explained<'_>, reply: &mut DocBuilder) {
@@ -173,7 +176,11 @@ fn write_execution(explained: &Explained<'_>, run: &Run, verbosity: Verbosity, r
 fn write_surroundings(ctx: &CommandContext<'_>, request: &Request<'_>, reply: &mut DocBuilder) {
     reply.start_doc("command").extend(request.body).str("$db", request.db).end();
     reply.start_doc("serverInfo").str("host", "localhost").i32("port", 0);
-    reply.str("version", env!("CARGO_PKG_VERSION")).str("gitVersion", "").str("file", ctx.database.path()).end();
+    reply
+        .str("version", env!("CARGO_PKG_VERSION"))
+        .str("gitVersion", "")
+        .str("file", ctx.database.path())
+        .end();
     reply.start_doc("serverParameters").end();
 }
 
@@ -196,13 +203,21 @@ fn write_all(
     Ok(())
 }
 
-fn find(ctx: &CommandContext<'_>, request: &Request<'_>, verbosity: Verbosity, reply: &mut DocBuilder) -> Result<()> {
+fn find(
+    ctx: &CommandContext<'_>,
+    request: &Request<'_>,
+    verbosity: Verbosity,
+    reply: &mut DocBuilder,
+) -> Result<()> {
     let query = find::parse(ctx, request)?;
     let filter = request.body.get("filter").and_then(RawValue::as_doc);
     let subject = Subject::new(ctx, &query.ns, &query.spec, filter, |s, c, q| plan::plan(s, c, q))?;
     let mut stages = row_stages(&query.spec, &subject.plan, query.sort);
     if let Some(projection) = query.projection_doc {
-        stages.insert(stages.iter().take_while(|s| matches!(s, Stage::Limit(_))).count(), Stage::Projection(projection));
+        stages.insert(
+            stages.iter().take_while(|s| matches!(s, Stage::Limit(_))).count(),
+            Stage::Projection(projection),
+        );
     }
     if query.return_key {
         stages.insert(0, Stage::Named("RETURN_KEY"));
@@ -210,7 +225,12 @@ fn find(ctx: &CommandContext<'_>, request: &Request<'_>, verbosity: Verbosity, r
     write_all(&subject, stages, request, verbosity, reply)
 }
 
-fn count(ctx: &CommandContext<'_>, request: &Request<'_>, verbosity: Verbosity, reply: &mut DocBuilder) -> Result<()> {
+fn count(
+    ctx: &CommandContext<'_>,
+    request: &Request<'_>,
+    verbosity: Verbosity,
+    reply: &mut DocBuilder,
+) -> Result<()> {
     let query = count::parse(ctx, request)?;
     let filter = request.body.get("query").and_then(RawValue::as_doc);
     let subject = Subject::new(ctx, &query.ns, &query.spec, filter, |s, c, q| plan_count(s, c, q))?;
@@ -227,7 +247,8 @@ fn count(ctx: &CommandContext<'_>, request: &Request<'_>, verbosity: Verbosity, 
         let began = Instant::now();
         let mut run = Run::default();
         if let Some(collection) = &subject.collection {
-            run.examined = run_count(&subject.snapshot, collection, &query.spec, &subject.plan, &ctx.interrupt)?.1;
+            run.examined =
+                run_count(&subject.snapshot, collection, &query.spec, &subject.plan, &ctx.interrupt)?.1;
         }
         run.millis = millis_since(began);
         write_execution(&explained, &run, verbosity, reply);
@@ -236,7 +257,12 @@ fn count(ctx: &CommandContext<'_>, request: &Request<'_>, verbosity: Verbosity, 
     Ok(())
 }
 
-fn distinct(ctx: &CommandContext<'_>, request: &Request<'_>, verbosity: Verbosity, reply: &mut DocBuilder) -> Result<()> {
+fn distinct(
+    ctx: &CommandContext<'_>,
+    request: &Request<'_>,
+    verbosity: Verbosity,
+    reply: &mut DocBuilder,
+) -> Result<()> {
     let query = distinct::parse(ctx, request)?;
     let filter = request.body.get("query").and_then(RawValue::as_doc);
     let subject = Subject::new(ctx, &query.ns, &query.spec, filter, |s, c, q| plan::plan(s, c, q))?;
@@ -255,7 +281,10 @@ pub fn aggregate(
     reply: &mut DocBuilder,
 ) -> Result<()> {
     let filter = leading_match(query);
-    let subject = Subject::new(ctx, &query.ns, &query.spec, filter.as_deref().and_then(RawDoc::framed), |s, c, q| plan::plan(s, c, q))?;
+    let subject =
+        Subject::new(ctx, &query.ns, &query.spec, filter.as_deref().and_then(RawDoc::framed), |s, c, q| {
+            plan::plan(s, c, q)
+        })?;
     let sort = query.stages.iter().filter_map(|s| s.value.as_doc()?.get("$sort")?.as_doc()).next();
     let stages = row_stages(&query.spec, &subject.plan, sort);
     if query.planned_stages >= query.pipeline.stages().len() {
@@ -351,7 +380,9 @@ fn write_lookup(
     reply: &mut DocBuilder,
 ) -> Result<()> {
     let ns = match request.body.iter().next().map(|first| first.value) {
-        Some(name) if name.ty == ElementType::String => Namespace::new(request.db, name.as_str().unwrap_or_default())?,
+        Some(name) if name.ty == ElementType::String => {
+            Namespace::new(request.db, name.as_str().unwrap_or_default())?
+        }
         _ => return Err(Error::new(ErrorCode::InvalidNamespace, "collection name has invalid type")),
     };
     let filter = statement.get(query_field).and_then(RawValue::as_doc);
@@ -375,7 +406,8 @@ fn write_lookup(
 fn parsed_query(query: RawDoc<'_>) -> Vec<u8> {
     let mut parts: Vec<Vec<u8>> = Vec::new();
     for field in query {
-        let operators = field.value.as_doc().filter(|doc| doc.iter().next().is_some_and(|f| f.name().starts_with('$')));
+        let operators =
+            field.value.as_doc().filter(|doc| doc.iter().next().is_some_and(|f| f.name().starts_with('$')));
         match operators {
             _ if field.name().starts_with('$') => {
                 let mut part = DocBuilder::new();

@@ -149,7 +149,9 @@ impl FindQuery<'_> {
         }
         match (&self.projection, self.show_record_id) {
             (None, false) => Box::new(AsStored),
-            (projection, show_record_id) => Box::new(Projected { projection: projection.clone(), show_record_id }),
+            (projection, show_record_id) => {
+                Box::new(Projected { projection: projection.clone(), show_record_id })
+            }
         }
     }
 }
@@ -161,7 +163,8 @@ fn run(ctx: &CommandContext<'_>, request: &Request<'_>, reply: &mut DocBuilder) 
     let collection = catalog::find(&snapshot, ctx.database.catalog_cache(), &query.ns)?;
     let source: Box<dyn BatchSource> = match collection {
         Some(_) if query.tailable => {
-            let text = format!("error processing query: ns={ns} tailable cursor requested on non capped collection");
+            let text =
+                format!("error processing query: ns={ns} tailable cursor requested on non capped collection");
             return Err(Error::bad_value(text));
         }
         Some(collection) => {

@@ -59,7 +59,9 @@ impl BatchSource for RowBatches {
             return Ok(Progress::More);
         }
         while batch.wants_more() {
-            let Some(row) = self.rows.next(&self.snapshot, interrupt)? else { return Ok(Progress::Exhausted) };
+            let Some(row) = self.rows.next(&self.snapshot, interrupt)? else {
+                return Ok(Progress::Exhausted);
+            };
             self.scratch.clear();
             let shaped = self.shape.shape(&row, interrupt, &mut self.scratch)?;
             let doc = match shaped {

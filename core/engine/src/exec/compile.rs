@@ -41,7 +41,9 @@ fn check_variable_name(name: &str) -> Result<()> {
         return Err(Error::failed_to_parse("empty variable names are not allowed"));
     };
     if !(first.is_ascii_lowercase() || !first.is_ascii()) {
-        return Err(Error::failed_to_parse(format!("'{name}' starts with an invalid character for a user variable name")));
+        return Err(Error::failed_to_parse(format!(
+            "'{name}' starts with an invalid character for a user variable name"
+        )));
     }
     match name.chars().find(|c| !(c.is_ascii_alphanumeric() || *c == '_' || !c.is_ascii())) {
         Some(bad) => Err(Error::failed_to_parse(format!(
@@ -80,14 +82,18 @@ pub fn compile_order(sort: Option<RawDoc<'_>>, hint: Option<RawValue<'_>>) -> Re
         Some(value) => Hint::parse(value)?,
         None => None,
     };
-    let Some(sort) = sort.filter(|sort| !sort.is_empty()) else { return Ok(RequestedOrder { sort: None, hint }) };
+    let Some(sort) = sort.filter(|sort| !sort.is_empty()) else {
+        return Ok(RequestedOrder { sort: None, hint });
+    };
     if sort.iter().any(|field| field.name() == "$natural") {
         let backwards = natural_direction(sort)?;
         return match hint {
             None | Some(Hint::Natural { .. }) => {
                 Ok(RequestedOrder { sort: None, hint: Some(Hint::Natural { backwards }) })
             }
-            Some(_) => Err(Error::bad_value("Cannot use sort with $natural in conjunction with a hint on an index")),
+            Some(_) => {
+                Err(Error::bad_value("Cannot use sort with $natural in conjunction with a hint on an index"))
+            }
         };
     }
     Ok(RequestedOrder { sort: Some(SortSpec::compile(sort)?), hint })

@@ -79,7 +79,12 @@ fn count_by_reading(
 }
 
 /// Every key inside the bounds is a match.
-fn count_keys(reads: &dyn Read, scan: &IndexScan, interrupt: &Interrupt, examined: &mut Examined) -> Result<u64> {
+fn count_keys(
+    reads: &dyn Read,
+    scan: &IndexScan,
+    interrupt: &Interrupt,
+    examined: &mut Examined,
+) -> Result<u64> {
     let whole = scan.bounds.ranges(MAX_COUNTED_RANGES);
     let mut found = 0;
     if whole.exact {

@@ -104,9 +104,13 @@ impl Explained<'_> {
                     out.count("keysExamined", run.examined.keys).count("docsExamined", run.examined.docs);
                 }
             }
-            Access::Id(lookup) => self.fetch(run, out, |run, out| write_id_scan(&lookup.index, &lookup.key, run, out)),
+            Access::Id(lookup) => {
+                self.fetch(run, out, |run, out| write_id_scan(&lookup.index, &lookup.key, run, out))
+            }
             Access::Index(scan) if self.counts_keys => write_index_scan("COUNT_SCAN", scan, run, out),
-            Access::Index(scan) => self.fetch(run, out, |run, out| write_index_scan("IXSCAN", scan, run, out)),
+            Access::Index(scan) => {
+                self.fetch(run, out, |run, out| write_index_scan("IXSCAN", scan, run, out))
+            }
             Access::Union(scans) => self.fetch(run, out, |run, out| {
                 named("OR", run.map(|run| run.examined.docs), out);
                 out.start_array("inputStages");
@@ -185,7 +189,9 @@ fn write_index(index: &IndexInfo, out: &mut DocBuilder) {
         out.end();
     }
     out.end();
-    out.bool("isUnique", index.unique).bool("isSparse", index.sparse).bool("isPartial", index.partial_filter.is_some());
+    out.bool("isUnique", index.unique)
+        .bool("isSparse", index.sparse)
+        .bool("isPartial", index.partial_filter.is_some());
     out.i32("indexVersion", 2);
 }
 

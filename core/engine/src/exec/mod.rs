@@ -29,7 +29,7 @@ use crate::plan::{self, Access, Plan};
 use crate::storage_error::from_storage;
 use multifora_model::{DocumentView, Error, RawDoc, Result};
 use multifora_query::filter::Filter;
-use multifora_query::sort::{Sorted, Sorter, SortSpec};
+use multifora_query::sort::{SortSpec, Sorted, Sorter};
 use multifora_storage::{Read, Record, TableId};
 use source::{Examined, Source};
 
@@ -105,7 +105,12 @@ impl RowStream {
     ///
     /// # Errors
     /// Storage errors.
-    pub fn open(reads: &dyn Read, collection: &CollectionInfo, spec: &QuerySpec, plan: &Plan) -> Result<RowStream> {
+    pub fn open(
+        reads: &dyn Read,
+        collection: &CollectionInfo,
+        spec: &QuerySpec,
+        plan: &Plan,
+    ) -> Result<RowStream> {
         let decided = matches!(&plan.access, Access::Id(lookup) if lookup.decides);
         let order = match &spec.sort {
             Some(sort) if !plan.in_order => {
@@ -211,7 +216,9 @@ fn next_sorted(
 ) -> Result<Option<Row>> {
     while let Some(key) = sorted.next_record() {
         interrupt.check()?;
-        let Some(id) = RowId::from_key(key) else { return Err(Error::internal("a sorted row has no number")) };
+        let Some(id) = RowId::from_key(key) else {
+            return Err(Error::internal("a sorted row has no number"));
+        };
         if let Some(record) = reads.get(records, key).map_err(from_storage)? {
             return Ok(Some(Row { id, record }));
         }

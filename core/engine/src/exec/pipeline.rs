@@ -70,7 +70,12 @@ impl BatchSource for PipelineBatches {
 ///
 /// # Errors
 /// Those of the rows and of the stages.
-pub fn drain(snapshot: &Snapshot, rows: &mut RowStream, run: &mut PipelineRun, interrupt: &Interrupt) -> Result<u64> {
+pub fn drain(
+    snapshot: &Snapshot,
+    rows: &mut RowStream,
+    run: &mut PipelineRun,
+    interrupt: &Interrupt,
+) -> Result<u64> {
     let resources = CommandResources::new(interrupt);
     let mut source = Rows { snapshot, rows, interrupt, current: None };
     let mut returned = 0;

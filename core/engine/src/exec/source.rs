@@ -54,9 +54,9 @@ impl Source {
         let mut seen = None;
         let kind = match access {
             Access::Nothing => Kind::Nothing,
-            Access::Table { backwards } => {
-                Kind::Table(reads.scan(records, KeyRange::all(), direction(*backwards)).map_err(from_storage)?)
-            }
+            Access::Table { backwards } => Kind::Table(
+                reads.scan(records, KeyRange::all(), direction(*backwards)).map_err(from_storage)?,
+            ),
             Access::Id(lookup) => Kind::Id(Some(lookup.clone())),
             Access::Index(scan) => {
                 seen = scan.index.is_multikey().then(HashSet::new);
@@ -86,7 +86,9 @@ impl Source {
                     None => None,
                 },
                 Kind::Index(rows) => rows.next(&mut self.examined)?,
-                Kind::Union { waiting, current } => next_in_union(reads, waiting, current, &mut self.examined)?,
+                Kind::Union { waiting, current } => {
+                    next_in_union(reads, waiting, current, &mut self.examined)?
+                }
             };
             let Some(row) = row else { return Ok(None) };
             if self.seen.as_mut().is_none_or(|seen| seen.insert(row)) {
@@ -104,7 +106,8 @@ fn next_in_table(
     while let Some(entry) = scan.next().map_err(from_storage)? {
         examined.docs += 1;
         if wanted(entry.head())? {
-            let row = RowId::from_key(entry.key).ok_or_else(|| Error::internal("a row's key is not 8 bytes"))?;
+            let row =
+                RowId::from_key(entry.key).ok_or_else(|| Error::internal("a row's key is not 8 bytes"))?;
             return Ok(Some(Candidate { row, record: Some(entry.to_record()) }));
         }
     }
@@ -152,11 +155,8 @@ impl IndexRows {
         let checked = !(whole.exact && whole.ranges.len() == 1);
         let range = match whole.ranges.into_iter().next() {
             Some(only) if !checked => only,
-            _ if plan.bounds.is_none() => ByteRange { lo: Vec::new(), hi: Some(Vec::new()) },
-            _ => ByteRange {
-                lo: plan.bounds.start(false).unwrap_or_default(),
-                hi: plan.bounds.start(true),
-            },
+            _ if plan.bounds.is_none() => ByteRange::new(Vec::new(), Some(Vec::new())),
+            _ => ByteRange::new(plan.bounds.start(false).unwrap_or_default(), plan.bounds.start(true)),
         };
         let range = KeyRange {
             lower: Bound::Included(range.lo.max(plan.range.lo.clone())),

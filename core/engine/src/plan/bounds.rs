@@ -65,7 +65,10 @@ impl IndexBounds {
         for (at, field) in self.fields.iter().enumerate() {
             let product = heads.len().saturating_mul(field.ranges().len());
             if product > limit {
-                return KeyRanges { ranges: heads.into_iter().map(ByteRange::prefix).collect(), exact: false };
+                return KeyRanges {
+                    ranges: heads.into_iter().map(ByteRange::prefix).collect(),
+                    exact: false,
+                };
             }
             if field.are_points() {
                 heads = join(&heads, field, |range| range.lo.clone());
@@ -135,7 +138,7 @@ fn within(head: &[u8], range: &ByteRange) -> ByteRange {
         Some(hi) => Some([head, hi].concat()),
         None => successor(head),
     };
-    ByteRange { lo: [head, &range.lo].concat(), hi }
+    ByteRange::new([head, &range.lo].concat(), hi)
 }
 
 fn join(heads: &[Vec<u8>], field: &Intervals, tail: impl Fn(&ByteRange) -> Vec<u8>) -> Vec<Vec<u8>> {

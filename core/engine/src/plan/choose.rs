@@ -135,7 +135,8 @@ impl Chooser<'_> {
     }
 
     fn rate(&self, candidate: Candidate, hinted: bool) -> Result<Option<Rated>> {
-        let order = self.spec.sort.as_ref().and_then(|sort| order_of(&candidate.index, &candidate.bounds, sort));
+        let order =
+            self.spec.sort.as_ref().and_then(|sort| order_of(&candidate.index, &candidate.bounds, sort));
         if candidate.bounds.is_full() && order.is_none() && !hinted {
             return Ok(None);
         }
@@ -213,7 +214,11 @@ impl Chooser<'_> {
         let rows = self.reads.count(self.collection.records).map_err(from_storage)? as f64;
         let matches = rated.iter().map(|r| r.keys).fold(rows, f64::min);
         let mut costs: Vec<f64> = rated.iter().map(|r| self.cost(r, rows, matches)).collect();
-        let table = Rated { access: Access::Table { backwards: false }, in_order: self.spec.sort.is_none(), keys: rows };
+        let table = Rated {
+            access: Access::Table { backwards: false },
+            in_order: self.spec.sort.is_none(),
+            keys: rows,
+        };
         if !hinted && (rated.is_empty() || rows >= SMALL_COLLECTION_ROWS) {
             costs.push(self.cost(&table, rows, matches));
             rated.push(table);
@@ -225,7 +230,8 @@ impl Chooser<'_> {
             return Err(no_plan("no plan"));
         };
         let chosen = rated.swap_remove(at);
-        let rejected = rated.into_iter().map(|r| r.access).filter(|a| matches!(a, Access::Index(_))).collect();
+        let rejected =
+            rated.into_iter().map(|r| r.access).filter(|a| matches!(a, Access::Index(_))).collect();
         Ok(Plan { access: chosen.access, in_order: chosen.in_order, rejected })
     }
 
@@ -234,7 +240,8 @@ impl Chooser<'_> {
             Access::Table { .. } => 1.0,
             _ => KEY_COST + FETCH_COST,
         };
-        let sort = if path.in_order { 0.0 } else { matches * (FETCH_COST + SORT_COST * matches.max(2.0).log2()) };
+        let sort =
+            if path.in_order { 0.0 } else { matches * (FETCH_COST + SORT_COST * matches.max(2.0).log2()) };
         let read = path.keys * per_row;
         match self.spec.limit {
             Some(limit) if path.in_order && limit > 0 => {

@@ -95,7 +95,12 @@ impl<'f> Conjuncts<'f> {
                 nodes.iter().for_each(|node| self.add_negated(node, prefix, scopes));
             }
             FilterNode::Field(field) => match joined(prefix, &field.path) {
-                Some(path) => self.tests.push(Conjunct { path, test: &field.test, negated: true, scopes: scopes.to_vec() }),
+                Some(path) => self.tests.push(Conjunct {
+                    path,
+                    test: &field.test,
+                    negated: true,
+                    scopes: scopes.to_vec(),
+                }),
                 None => self.incomplete = true,
             },
             _ => self.incomplete = true,

@@ -5,13 +5,14 @@
 //! (documents, arrays) are shown by their kind: explain shows intent, nothing is computed from it.
 
 use super::interval::{ByteRange, Intervals};
+use multifora_model::ElementType as T;
 use multifora_model::compare::canonical_class;
 use multifora_model::key::{KeyDirection, part_len};
-use multifora_model::ElementType as T;
 
 /// The intervals of one index field, in scan order.
 pub fn intervals(set: &Intervals, direction: KeyDirection, backwards: bool) -> Vec<String> {
-    let mut lines: Vec<String> = set.ranges().iter().map(|range| interval(range, direction, backwards)).collect();
+    let mut lines: Vec<String> =
+        set.ranges().iter().map(|range| interval(range, direction, backwards)).collect();
     if backwards {
         lines.reverse();
     }
@@ -25,7 +26,7 @@ pub fn unbounded(direction: KeyDirection, backwards: bool) -> String {
 
 /// The interval of one encoded value.
 pub fn point(key: &[u8], direction: KeyDirection) -> String {
-    interval(&ByteRange::prefix(key.to_vec()), direction, false)
+    interval(&ByteRange::point(key.to_vec()), direction, false)
 }
 
 /// One end of an interval.
@@ -107,7 +108,9 @@ const CLASSES: [(T, &str, &str); 12] = [
 
 /// The border of a type, or of the strings with a prefix.
 fn class_end(at: &[u8], is_lower: bool) -> End {
-    let Some((&class, rest)) = at.split_first() else { return End { text: String::from("MinKey"), included: true } };
+    let Some((&class, rest)) = at.split_first() else {
+        return End { text: String::from("MinKey"), included: true };
+    };
     if class == canonical_class(T::String) && !rest.is_empty() {
         return End { text: format!("{:?}", String::from_utf8_lossy(rest)), included: is_lower };
     }
@@ -199,7 +202,10 @@ mod tests {
         assert_eq!(shown(CompareOp::Lte, five(), Up, false), "[-inf, 5]");
         assert_eq!(shown(CompareOp::Gte, OwnedValue::string("a"), Up, false), "[\"a\", {})");
         assert_eq!(shown(CompareOp::Lt, OwnedValue::string("a"), Up, false), "[\"\", \"a\")");
-        assert_eq!(shown(CompareOp::Eq, OwnedValue::null(), Up, false), "[undefined, undefined] [null, null]");
+        assert_eq!(
+            shown(CompareOp::Eq, OwnedValue::null(), Up, false),
+            "[undefined, undefined] [null, null]"
+        );
         assert_eq!(unbounded(Up, false), "[MinKey, MaxKey]");
         assert_eq!(unbounded(Up, true), "[MaxKey, MinKey]");
         assert_eq!(unbounded(Down, false), "[MaxKey, MinKey]");

@@ -98,7 +98,10 @@ pub(super) fn min_max_range(
         return Err(Error::location(51176, "min and max must have the same field names"));
     }
     let Some(index) = index else {
-        return Err(Error::location(51173, "When using min()/max() a hint of which index to use must be provided"));
+        return Err(Error::location(
+            51173,
+            "When using min()/max() a hint of which index to use must be provided",
+        ));
     };
     let mut range = ByteRange::full();
     if let Some(min) = min {
@@ -129,5 +132,8 @@ fn whole_key(bound: RawDoc<'_>, index: &IndexInfo) -> Result<Vec<u8>> {
 
 /// The error for a hinted plan that cannot be.
 pub(super) fn no_plan(why: &str) -> Error {
-    Error::new(ErrorCode::NoQueryExecutionPlans, format!("error processing query: planner returned error :: caused by :: {why}"))
+    Error::new(
+        ErrorCode::NoQueryExecutionPlans,
+        format!("error processing query: planner returned error :: caused by :: {why}"),
+    )
 }

@@ -14,6 +14,7 @@ use super::values::{ValueBounds, negated_bounds, test_bounds};
 use crate::catalog::IndexInfo;
 use multifora_model::key::KeyDirection;
 use multifora_model::path::FieldPath;
+use multifora_query::filter::Test;
 use multifora_query::sort::SortSpec;
 use std::sync::Arc;
 
@@ -40,8 +41,11 @@ struct Usable<'c> {
 /// Every way in which the filter bounds this index. Empty when the index would hide matches
 /// (sparse, and the filter may hold for documents without the fields).
 pub fn candidates(index: &Arc<IndexInfo>, conjuncts: &Conjuncts<'_>, hinted: bool) -> Vec<Candidate> {
-    let fields: Vec<Vec<Usable<'_>>> =
-        index.fields.iter().map(|field| usable(conjuncts, &field.path, direction_of(field.descending))).collect();
+    let fields: Vec<Vec<Usable<'_>>> = index
+        .fields
+        .iter()
+        .map(|field| usable(conjuncts, &field.path, direction_of(field.descending)))
+        .collect();
     let is_multikey = |at: usize| index.multikey.get(at).copied().unwrap_or(false);
     let lead_count = match fields.first() {
         Some(first) if is_multikey(0) => first.len().clamp(1, MAX_LEADS),
@@ -60,7 +64,8 @@ pub fn candidates(index: &Arc<IndexInfo>, conjuncts: &Conjuncts<'_>, hinted: boo
         if index.sparse && !build.needs_value && !hinted {
             continue;
         }
-        let complete = !conjuncts.incomplete && conjuncts.ors.is_empty() && build.used == conjuncts.tests.len();
+        let complete =
+            !conjuncts.incomplete && conjuncts.ors.is_empty() && build.used == conjuncts.tests.len();
         let directions = index.fields.iter().map(|f| direction_of(f.descending)).collect();
         found.push(Candidate {
             index: Arc::clone(index),
@@ -84,7 +89,11 @@ fn usable<'c>(conjuncts: &'c Conjuncts<'_>, path: &FieldPath, direction: KeyDire
                 true => negated_bounds(conjunct.test, direction),
                 false => test_bounds(conjunct.test, direction),
             };
-            Some(Usable { conjunct, bounds: bounds? })
+            // A position is also looked for as a name in every element, and is mostly missing there;
+            // the index has the value at the position only.
+            let asks_for_missing = !conjunct.negated || matches!(conjunct.test, Test::Exists);
+            let bounds = bounds.filter(|b| b.needs_value || !asks_for_missing || !path.has_index())?;
+            Some(Usable { conjunct, bounds })
         })
         .collect()
 }

@@ -15,18 +15,31 @@ pub struct ByteRange {
     pub lo: Vec<u8>,
     /// First byte string after the range.
     pub hi: Option<Vec<u8>>,
+    /// The range of one encoded value: everything that begins with it and nothing else. (The bounds
+    /// do not tell: all strings that begin with "a" are a prefix as well.)
+    is_point: bool,
 }
 
 impl ByteRange {
     /// Everything.
     pub fn full() -> Self {
-        ByteRange { lo: Vec::new(), hi: None }
+        ByteRange::new(Vec::new(), None)
+    }
+
+    /// From `lo` to `hi`, which is outside.
+    pub fn new(lo: Vec<u8>, hi: Option<Vec<u8>>) -> Self {
+        ByteRange { lo, hi, is_point: false }
     }
 
     /// All byte strings that begin with `prefix`.
     pub fn prefix(prefix: Vec<u8>) -> Self {
         let hi = successor(&prefix);
-        ByteRange { lo: prefix, hi }
+        ByteRange::new(prefix, hi)
+    }
+
+    /// The one value whose whole encoding this is.
+    pub fn point(value: Vec<u8>) -> Self {
+        ByteRange { is_point: true, ..ByteRange::prefix(value) }
     }
 
     /// Holds nothing.
@@ -44,9 +57,9 @@ impl ByteRange {
         self.hi.as_ref().is_none_or(|hi| bytes < hi.as_slice())
     }
 
-    /// The range of one encoded value: everything that begins with it and nothing else.
+    /// The range of one encoded value.
     pub fn is_point(&self) -> bool {
-        !self.lo.is_empty() && self.hi.is_some() && successor(&self.lo) == self.hi
+        self.is_point
     }
 }
 
@@ -75,6 +88,9 @@ impl Intervals {
         for range in ranges {
             match merged.last_mut() {
                 Some(last) if last.hi.as_ref().is_none_or(|hi| range.lo < *hi) => {
+                    if last.lo != range.lo || last.hi != range.hi {
+                        last.is_point = false;
+                    }
                     last.hi = max_end(last.hi.take(), range.hi);
                 }
                 _ => merged.push(range),
@@ -114,7 +130,9 @@ impl Intervals {
         let (mut i, mut j) = (0, 0);
         let mut both = Vec::new();
         while let (Some(a), Some(b)) = (self.ranges.get(i), other.ranges.get(j)) {
-            let range = ByteRange { lo: a.lo.clone().max(b.lo.clone()), hi: min_end(&a.hi, &b.hi) };
+            let mut range = ByteRange::new(a.lo.clone().max(b.lo.clone()), min_end(&a.hi, &b.hi));
+            let is_all_of = |whole: &ByteRange| whole.lo == range.lo && whole.hi == range.hi;
+            range.is_point = (a.is_point && is_all_of(a)) || (b.is_point && is_all_of(b));
             if !range.is_empty() {
                 both.push(range);
             }
@@ -140,12 +158,12 @@ impl Intervals {
         let mut lo = Some(Vec::new());
         for range in &self.ranges {
             if let Some(lo) = lo.take() {
-                gaps.push(ByteRange { lo, hi: Some(range.lo.clone()) });
+                gaps.push(ByteRange::new(lo, Some(range.lo.clone())));
             }
             lo = range.hi.clone();
         }
         if let Some(lo) = lo {
-            gaps.push(ByteRange { lo, hi: None });
+            gaps.push(ByteRange::new(lo, None));
         }
         gaps.retain(|r| !r.is_empty());
         Intervals { ranges: gaps }
@@ -186,7 +204,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn range(lo: &[u8], hi: Option<&[u8]>) -> ByteRange {
-        ByteRange { lo: lo.to_vec(), hi: hi.map(<[u8]>::to_vec) }
+        ByteRange::new(lo.to_vec(), hi.map(<[u8]>::to_vec))
     }
 
     #[test]
@@ -194,20 +212,20 @@ mod tests {
         assert_eq!(successor(&[1, 2]), Some(vec![1, 3]));
         assert_eq!(successor(&[1, 0xFF]), Some(vec![2]));
         assert_eq!(successor(&[0xFF, 0xFF]), None);
-        assert!(ByteRange::prefix(vec![7]).is_point());
+        assert!(ByteRange::point(vec![7]).is_point() && !ByteRange::prefix(vec![7]).is_point());
         assert!(!ByteRange::full().is_point());
     }
 
     #[test]
     fn touching_points_stay_points() {
-        let two = Intervals::new(vec![ByteRange::prefix(vec![1]), ByteRange::prefix(vec![2])]);
+        let two = Intervals::new(vec![ByteRange::point(vec![1]), ByteRange::point(vec![2])]);
         assert!(two.are_points());
         assert_eq!(two.ranges().len(), 2);
     }
 
     fn some_set() -> impl Strategy<Value = Intervals> {
         let end = prop::option::of(prop::collection::vec(0u8..4, 0..3));
-        let one = (prop::collection::vec(0u8..4, 0..3), end).prop_map(|(lo, hi)| ByteRange { lo, hi });
+        let one = (prop::collection::vec(0u8..4, 0..3), end).prop_map(|(lo, hi)| ByteRange::new(lo, hi));
         prop::collection::vec(one, 0..4).prop_map(Intervals::new)
     }
 

@@ -16,8 +16,8 @@ pub mod index_match;
 pub mod interval;
 mod values;
 
-pub use choose::plan;
 pub(crate) use choose::key_range;
+pub use choose::plan;
 pub use hint::Hint;
 pub(crate) use hint::natural_direction;
 

@@ -105,10 +105,10 @@ impl Encoder {
     /// An ascending range of bytes in the direction of the field.
     fn between(&self, lower: Vec<u8>, upper: Vec<u8>) -> ByteRange {
         match self.direction {
-            KeyDirection::Ascending => ByteRange { lo: lower, hi: Some(upper) },
+            KeyDirection::Ascending => ByteRange::new(lower, Some(upper)),
             KeyDirection::Descending => {
                 let (lo, hi) = key::descending_bounds(&lower, &upper);
-                ByteRange { lo, hi }
+                ByteRange::new(lo, hi)
             }
         }
     }
@@ -116,7 +116,7 @@ impl Encoder {
     fn point_range(&self, value: RawValue<'_>) -> ByteRange {
         let mut bytes = Vec::new();
         key::encode(value, self.direction, &mut bytes);
-        ByteRange::prefix(bytes)
+        ByteRange::point(bytes)
     }
 
     fn point(&self, value: RawValue<'_>) -> Intervals {
