@@ -32,3 +32,7 @@ pub const COMPATIBLE_VERSION: [i32; 3] = [7, 0, 0];
 pub const FEATURE_COMPATIBILITY_VERSION: &str = "7.0";
 /// Connections that a listener accepts at one time.
 pub const MAX_CONNECTIONS: usize = 4096;
+/// How often the file is looked through for records of sessions that are gone.
+pub const SESSION_EXPIRY_INTERVAL: Duration = Duration::from_secs(5 * 60);
+/// Most sessions whose records are deleted in one transaction.
+pub const MAX_SESSIONS_EXPIRED_AT_ONCE: usize = 1_000;

@@ -2,9 +2,9 @@
 //!
 //! It holds the database weakly, so that dropping the last handle still closes the file.
 
-use crate::database::{Database, WeakDatabase};
+use crate::database::{Database, WeakDatabase, now_ms};
 use crate::interrupt::Interrupt;
-use crate::limits::UPKEEP_INTERVAL;
+use crate::limits::{MAX_SESSIONS_EXPIRED_AT_ONCE, SESSION_EXPIRY_INTERVAL, SESSION_IDLE, UPKEEP_INTERVAL};
 use parking_lot::{Condvar, Mutex};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
@@ -65,10 +65,15 @@ impl Upkeep {
 
 fn run(signal: &Signal, database: &WeakDatabase, ttl_interval: Option<Duration>) {
     let step = ttl_interval.map_or(UPKEEP_INTERVAL, |ttl| ttl.min(UPKEEP_INTERVAL));
+    let mut sessions_due = Instant::now() + SESSION_EXPIRY_INTERVAL;
     let mut ttl_due = ttl_interval.map(|interval| Instant::now() + interval);
     while !signal.sleep(step) {
         let Some(database) = database.upgrade() else { return };
         tidy(&database);
+        if Instant::now() >= sessions_due {
+            expire_sessions(&database);
+            sessions_due = Instant::now() + SESSION_EXPIRY_INTERVAL;
+        }
         if let (Some(due), Some(interval)) = (ttl_due, ttl_interval)
             && Instant::now() >= due
         {
@@ -84,6 +89,19 @@ fn tidy(database: &Database) {
     database.counters().cursors_timed_out.add(closed as u64);
     for id in database.sessions().remove_idle(now) {
         database.cursors().kill_session(id);
+    }
+}
+
+/// What sessions wrote last is forgotten in the file, too, once they cannot ask for it any more.
+fn expire_sessions(database: &Database) {
+    if database.is_read_only() {
+        return;
+    }
+    let oldest_ms = now_ms().saturating_sub(i64::try_from(SESSION_IDLE.as_millis()).unwrap_or(i64::MAX));
+    let expired = database.sessions_table().expire(database.store(), oldest_ms, MAX_SESSIONS_EXPIRED_AT_ONCE);
+    if expired.is_err() {
+        // A full disk, a shutdown: the next round tries again.
+        database.counters().failed_commands.add(1);
     }
 }
 

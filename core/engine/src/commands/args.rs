@@ -111,6 +111,15 @@ impl<'a> Args<'a> {
         Ok(args)
     }
 
+    /// Like [`command`](Self::command), for the commands that drivers greet with: fields without a row
+    /// (newer drivers add some) are passed over, as MongoDB does.
+    pub fn open_command(name: &'static str, fields: &'static [Field], request: &Request<'a>) -> Result<Self> {
+        let mut elements = request.body.iter();
+        let first = elements.next().map(|first| (name, first.value));
+        let known = elements.filter(|e| fields.iter().any(|f| f.name.as_bytes() == e.name_bytes()));
+        Self::walk(name, fields, known, first.into_iter().collect(), Some(request))
+    }
+
     /// The fields of a document inside a command; `path` is how errors name it (`update.updates`).
     pub fn nested(path: &'static str, fields: &'static [Field], doc: RawDoc<'a>) -> Result<Self> {
         Self::walk(path, fields, doc.iter(), Vec::with_capacity(8), None)
