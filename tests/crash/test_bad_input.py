@@ -58,7 +58,7 @@ def header(length, opcode=OP_MSG):
 BROKEN_MESSAGES = {
     "http": b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n",
     "zeros": bytes(64),
-    "random": bytes((i * 167 + 13) % 256 for i in range(4096)),
+    "random": bytes((i * 167 + 200) % 256 for i in range(4096)),
     "length 2^31-1": header(2**31 - 1) + bytes(32),
     "negative length": header(-1) + bytes(32),
     "length 0": header(0),
