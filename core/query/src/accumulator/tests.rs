@@ -79,7 +79,7 @@ fn results() {
 
 #[test]
 fn ranks() {
-    let value = |n: i32| multifora_model::OwnedValue::from(n);
+    let value = |n: i32| OwnedValue::from(n);
     let mut top = Rank::new(Ranking::Top, 2);
     let mut bottom = Rank::new(Ranking::Bottom, 2);
     for (key, n) in [(b"c", 3), (b"a", 1), (b"b", 2), (b"a", 9)] {

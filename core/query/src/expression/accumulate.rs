@@ -10,16 +10,16 @@ const N: &[(&str, bool)] = &[("n", true), ("input", true)];
 const N_CODES: NamedCodes = NamedCodes { not_a_document: 5_787_900, unknown: 5_787_901, missing: 5_787_906 };
 
 pub(super) const ROWS: &[Operator] = &[
-    list("$sum", (0, MANY), |a, cx| fold(a, cx), "the sum of the numbers"),
-    list("$avg", (0, MANY), |a, cx| fold(a, cx), "the mean of the numbers"),
-    list("$min", (0, MANY), |a, cx| fold(a, cx), "the smallest value"),
-    list("$max", (0, MANY), |a, cx| fold(a, cx), "the greatest value"),
-    list("$stdDevPop", (0, MANY), |a, cx| fold(a, cx), "standard deviation of a population"),
-    list("$stdDevSamp", (0, MANY), |a, cx| fold(a, cx), "standard deviation of a sample"),
-    named("$firstN", N, N_CODES, |a, cx| several(a, cx), "the first elements"),
-    named("$lastN", N, N_CODES, |a, cx| several(a, cx), "the last elements"),
-    named("$minN", N, N_CODES, |a, cx| several(a, cx), "the smallest elements"),
-    named("$maxN", N, N_CODES, |a, cx| several(a, cx), "the greatest elements"),
+    list("$sum", (0, MANY), fold, "the sum of the numbers"),
+    list("$avg", (0, MANY), fold, "the mean of the numbers"),
+    list("$min", (0, MANY), fold, "the smallest value"),
+    list("$max", (0, MANY), fold, "the greatest value"),
+    list("$stdDevPop", (0, MANY), fold, "standard deviation of a population"),
+    list("$stdDevSamp", (0, MANY), fold, "standard deviation of a sample"),
+    named("$firstN", N, N_CODES, several, "the first elements"),
+    named("$lastN", N, N_CODES, several, "the last elements"),
+    named("$minN", N, N_CODES, several, "the smallest elements"),
+    named("$maxN", N, N_CODES, several, "the greatest elements"),
 ];
 
 fn fold<'e>(args: Args<'e>, cx: &EvalContext<'e>) -> Evaluated<'e> {

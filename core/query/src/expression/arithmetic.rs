@@ -12,11 +12,11 @@ const ONE: (usize, usize) = (1, 1);
 const TWO: (usize, usize) = (2, 2);
 
 pub(super) const ROWS: &[Operator] = &[
-    list("$add", (0, MANY), |a, cx| add(a, cx), "the sum; with one date, a date"),
-    list("$subtract", TWO, |a, cx| subtract(a, cx), "the difference; of dates in milliseconds"),
-    list("$multiply", (0, MANY), |a, cx| multiply(a, cx), "the product"),
-    list("$divide", TWO, |a, cx| divide(a, cx), "the quotient"),
-    list("$mod", TWO, |a, cx| modulo(a, cx), "the remainder"),
+    list("$add", (0, MANY), add, "the sum; with one date, a date"),
+    list("$subtract", TWO, subtract, "the difference; of dates in milliseconds"),
+    list("$multiply", (0, MANY), multiply, "the product"),
+    list("$divide", TWO, divide, "the quotient"),
+    list("$mod", TWO, modulo, "the remainder"),
     list("$abs", ONE, |a, cx| unary(a, cx, absolute), "the absolute value"),
     list(
         "$ceil",
@@ -46,12 +46,12 @@ pub(super) const ROWS: &[Operator] = &[
         |a, cx| unary(a, cx, |n| logarithm(n, 28761, "$log10", f64::log10, Decimal128::log10)),
         "the logarithm to base 10",
     ),
-    list("$log", TWO, |a, cx| log_to_base(a, cx), "the logarithm to a base"),
-    list("$pow", TWO, |a, cx| power(a, cx), "a power"),
+    list("$log", TWO, log_to_base, "the logarithm to a base"),
+    list("$pow", TWO, power, "a power"),
     list("$bitAnd", (0, MANY), |a, cx| bitwise(a, cx, -1, |x, y| x & y), "bitwise and"),
     list("$bitOr", (0, MANY), |a, cx| bitwise(a, cx, 0, |x, y| x | y), "bitwise or"),
     list("$bitXor", (0, MANY), |a, cx| bitwise(a, cx, 0, |x, y| x ^ y), "bitwise exclusive or"),
-    list("$bitNot", ONE, |a, cx| bit_not(a, cx), "bitwise not"),
+    list("$bitNot", ONE, bit_not, "bitwise not"),
     list("$rand", (0, 0), |_, cx| give(cx.resources().random_f64()), "a random number"),
 ];
 

@@ -13,17 +13,17 @@ const TWO: (usize, usize) = (2, 2);
 const MAX_RANGE_ELEMENTS: i64 = 4_000_000;
 
 pub(super) const ROWS: &[Operator] = &[
-    list("$size", ONE, |a, cx| size(a, cx), "the number of elements"),
-    list("$isArray", ONE, |a, cx| is_array(a, cx), "is it an array?"),
-    list("$arrayElemAt", TWO, |a, cx| elem_at(a, cx), "the element at a position"),
+    list("$size", ONE, size, "the number of elements"),
+    list("$isArray", ONE, is_array, "is it an array?"),
+    list("$arrayElemAt", TWO, elem_at, "the element at a position"),
     list("$first", ONE, |a, cx| end(a, cx, 0), "the first element"),
     list("$last", ONE, |a, cx| end(a, cx, -1), "the last element"),
-    list("$in", TWO, |a, cx| is_in(a, cx), "is the value an element?"),
-    list("$indexOfArray", (2, 4), |a, cx| index_of(a, cx), "the position of a value"),
-    list("$slice", (2, 3), |a, cx| slice(a, cx), "a part of an array"),
-    list("$concatArrays", (0, MANY), |a, cx| concat(a, cx), "the arrays one after the other"),
-    list("$reverseArray", ONE, |a, cx| reverse(a, cx), "the elements from back to front"),
-    list("$range", (2, 3), |a, cx| range(a, cx), "a sequence of whole numbers"),
+    list("$in", TWO, is_in, "is the value an element?"),
+    list("$indexOfArray", (2, 4), index_of, "the position of a value"),
+    list("$slice", (2, 3), slice, "a part of an array"),
+    list("$concatArrays", (0, MANY), concat, "the arrays one after the other"),
+    list("$reverseArray", ONE, reverse, "the elements from back to front"),
+    list("$range", (2, 3), range, "a sequence of whole numbers"),
 ];
 
 fn size<'e>(args: Args<'e>, cx: &EvalContext<'e>) -> Evaluated<'e> {

@@ -5,8 +5,8 @@ use super::value::give;
 use super::{EvalContext, Evaluated};
 
 pub(super) const ROWS: &[Operator] = &[
-    list("$and", (0, MANY), |a, cx| and(a, cx), "are all true?"),
-    list("$or", (0, MANY), |a, cx| or(a, cx), "is one true?"),
+    list("$and", (0, MANY), and, "are all true?"),
+    list("$or", (0, MANY), or, "is one true?"),
     list("$not", (1, 1), |a, cx| give(!a.expr(0).is_true(cx)?), "is it false?"),
 ];
 

@@ -15,7 +15,7 @@ pub(super) const ROWS: &[Operator] = &[
     list("$gte", TWO, |a, cx| give(order(a, cx)?.is_ge()), "is the first value greater or equal?"),
     list("$lt", TWO, |a, cx| give(order(a, cx)?.is_lt()), "is the first value less?"),
     list("$lte", TWO, |a, cx| give(order(a, cx)?.is_le()), "is the first value less or equal?"),
-    list("$cmp", TWO, |a, cx| cmp(a, cx), "-1, 0 or 1 by the order of the values"),
+    list("$cmp", TWO, cmp, "-1, 0 or 1 by the order of the values"),
 ];
 
 fn cmp<'e>(args: Args<'e>, cx: &EvalContext<'e>) -> Evaluated<'e> {

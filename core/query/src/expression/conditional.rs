@@ -7,10 +7,10 @@ use super::{EvalContext, Evaluated, Expr};
 use multifora_model::{ElementType as T, Error, RawDoc, RawValue, Result, Val};
 
 pub(super) const ROWS: &[Operator] = &[
-    own("$cond", read_cond, |a, cx| cond(a, cx), "one of two values by a condition"),
-    own("$ifNull", read_if_null, |a, cx| if_null(a, cx), "the first value that is not null or missing"),
-    own("$switch", read_switch, |a, cx| switch(a, cx), "the value of the first case that is true"),
-    own("$let", read_let, |a, cx| let_in(a, cx), "a value computed with variables"),
+    own("$cond", read_cond, cond, "one of two values by a condition"),
+    own("$ifNull", read_if_null, if_null, "the first value that is not null or missing"),
+    own("$switch", read_switch, switch, "the value of the first case that is true"),
+    own("$let", read_let, let_in, "a value computed with variables"),
     own("$literal", |_, _, v| Ok(Expr::Const(v.into())), |_, _| Ok(None), "a value as it stands"),
     own("$const", |_, _, v| Ok(Expr::Const(v.into())), |_, _| Ok(None), "a value as it stands"),
 ];

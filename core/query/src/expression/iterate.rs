@@ -11,21 +11,21 @@ use multifora_model::{
 };
 
 pub(super) const ROWS: &[Operator] = &[
-    own("$map", read_map, |a, cx| map(a, cx), "an expression for every element"),
-    own("$filter", read_filter, |a, cx| filter(a, cx), "the elements that meet a condition"),
-    own("$reduce", read_reduce, |a, cx| reduce(a, cx), "one value from all elements"),
+    own("$map", read_map, map, "an expression for every element"),
+    own("$filter", read_filter, filter, "the elements that meet a condition"),
+    own("$reduce", read_reduce, reduce, "one value from all elements"),
     named(
         "$zip",
         &[("inputs", true), ("useLongestLength", false), ("defaults", false)],
         NamedCodes { not_a_document: 34460, unknown: 34464, missing: 34465 },
-        |a, cx| zip(a, cx),
+        zip,
         "the elements of several arrays side by side",
     ),
     named(
         "$sortArray",
         &[("input", true), ("sortBy", true)],
         NamedCodes { not_a_document: 2_942_500, unknown: 2_942_501, missing: 2_942_502 },
-        |a, cx| sort_array(a, cx),
+        sort_array,
         "the elements in order",
     ),
 ];

@@ -17,6 +17,8 @@ mod boolean;
 mod calendar;
 mod comparison;
 mod conditional;
+mod date_arithmetic;
+mod date_part;
 mod iterate;
 mod object;
 mod pattern;

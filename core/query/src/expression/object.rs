@@ -10,22 +10,22 @@ use multifora_model::{DocBuilder, ElementType as T, Error, OwnedValue, RawValue,
 const ONE: (usize, usize) = (1, 1);
 
 pub(super) const ROWS: &[Operator] = &[
-    list("$mergeObjects", (0, MANY), |a, cx| merge(a, cx), "the documents in one, later fields winning"),
-    list("$objectToArray", ONE, |a, cx| to_array(a, cx), "the fields as an array of k and v"),
-    list("$arrayToObject", ONE, |a, cx| from_array(a, cx), "a document from an array of fields"),
-    own("$getField", read_get_field, |a, cx| get_field(a, cx), "a field by its literal name"),
+    list("$mergeObjects", (0, MANY), merge, "the documents in one, later fields winning"),
+    list("$objectToArray", ONE, to_array, "the fields as an array of k and v"),
+    list("$arrayToObject", ONE, from_array, "a document from an array of fields"),
+    own("$getField", read_get_field, get_field, "a field by its literal name"),
     named(
         "$setField",
         &[("field", true), ("input", true), ("value", true)],
         SET_FIELD,
-        |a, cx| set_field(a, cx),
+        set_field,
         "a document with a field set by its literal name",
     ),
     named(
         "$unsetField",
         &[("field", true), ("input", true)],
         SET_FIELD,
-        |a, cx| set_field(a, cx),
+        set_field,
         "a document without a field, by its literal name",
     ),
 ];

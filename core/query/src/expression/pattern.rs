@@ -31,9 +31,9 @@ pub(super) const ROWS: &[Operator] = &[
         |a, cx| replace(a, cx, usize::MAX),
         "all occurrences replaced",
     ),
-    named("$regexMatch", REGEX, REGEX_CODES, |a, cx| regex_match(a, cx), "does the pattern match?"),
-    named("$regexFind", REGEX, REGEX_CODES, |a, cx| regex_find(a, cx), "the first match of a pattern"),
-    named("$regexFindAll", REGEX, REGEX_CODES, |a, cx| regex_find_all(a, cx), "all matches of a pattern"),
+    named("$regexMatch", REGEX, REGEX_CODES, regex_match, "does the pattern match?"),
+    named("$regexFind", REGEX, REGEX_CODES, regex_find, "the first match of a pattern"),
+    named("$regexFindAll", REGEX, REGEX_CODES, regex_find_all, "all matches of a pattern"),
 ];
 
 /// What `$trim` takes off when it is not told.

@@ -125,6 +125,8 @@ const TABLES: &[&[Operator]] = &[
     super::boolean::ROWS,
     super::comparison::ROWS,
     super::conditional::ROWS,
+    super::date_arithmetic::ROWS,
+    super::date_part::ROWS,
     super::iterate::ROWS,
     super::object::ROWS,
     super::pattern::ROWS,

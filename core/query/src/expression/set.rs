@@ -11,13 +11,13 @@ const ONE: (usize, usize) = (1, 1);
 const TWO: (usize, usize) = (2, 2);
 
 pub(super) const ROWS: &[Operator] = &[
-    list("$setUnion", (0, MANY), |a, cx| union(a, cx), "what is in one of the sets"),
-    list("$setIntersection", (0, MANY), |a, cx| intersection(a, cx), "what is in all sets"),
-    list("$setDifference", TWO, |a, cx| difference(a, cx), "what is in the first set only"),
-    list("$setEquals", (2, MANY), |a, cx| equals(a, cx), "have the sets the same members?"),
-    list("$setIsSubset", TWO, |a, cx| is_subset(a, cx), "is the first set contained in the second?"),
-    list("$anyElementTrue", ONE, |a, cx| any_true(a, cx), "is one element true?"),
-    list("$allElementsTrue", ONE, |a, cx| all_true(a, cx), "are all elements true?"),
+    list("$setUnion", (0, MANY), union, "what is in one of the sets"),
+    list("$setIntersection", (0, MANY), intersection, "what is in all sets"),
+    list("$setDifference", TWO, difference, "what is in the first set only"),
+    list("$setEquals", (2, MANY), equals, "have the sets the same members?"),
+    list("$setIsSubset", TWO, is_subset, "is the first set contained in the second?"),
+    list("$anyElementTrue", ONE, any_true, "is one element true?"),
+    list("$allElementsTrue", ONE, all_true, "are all elements true?"),
 ];
 
 fn refuse(code: i32, message: &str, found: &Val<'_>) -> Error {

@@ -12,18 +12,18 @@ const TWO: (usize, usize) = (2, 2);
 const THREE: (usize, usize) = (3, 3);
 
 pub(super) const ROWS: &[Operator] = &[
-    list("$concat", (0, MANY), |a, cx| concat(a, cx), "the strings one after the other"),
+    list("$concat", (0, MANY), concat, "the strings one after the other"),
     list("$toUpper", ONE, |a, cx| string(&coerced(a, cx, 0)?.to_ascii_uppercase()), "in upper case (ASCII)"),
     list("$toLower", ONE, |a, cx| string(&coerced(a, cx, 0)?.to_ascii_lowercase()), "in lower case (ASCII)"),
-    list("$strcasecmp", TWO, |a, cx| strcasecmp(a, cx), "order without regard to case (ASCII)"),
+    list("$strcasecmp", TWO, strcasecmp, "order without regard to case (ASCII)"),
     list("$strLenBytes", ONE, |a, cx| length(a, cx, 34473, str::len), "the length in bytes"),
     list("$strLenCP", ONE, |a, cx| length(a, cx, 34471, |s| s.chars().count()), "the length in characters"),
-    list("$substr", THREE, |a, cx| substr_bytes(a, cx), "a part, by bytes"),
-    list("$substrBytes", THREE, |a, cx| substr_bytes(a, cx), "a part, by bytes"),
-    list("$substrCP", THREE, |a, cx| substr_chars(a, cx), "a part, by characters"),
-    list("$indexOfBytes", (2, 4), |a, cx| index_of_bytes(a, cx), "where a string occurs, in bytes"),
-    list("$indexOfCP", (2, 4), |a, cx| index_of_chars(a, cx), "where a string occurs, in characters"),
-    list("$split", TWO, |a, cx| split(a, cx), "the parts between separators"),
+    list("$substr", THREE, substr_bytes, "a part, by bytes"),
+    list("$substrBytes", THREE, substr_bytes, "a part, by bytes"),
+    list("$substrCP", THREE, substr_chars, "a part, by characters"),
+    list("$indexOfBytes", (2, 4), index_of_bytes, "where a string occurs, in bytes"),
+    list("$indexOfCP", (2, 4), index_of_chars, "where a string occurs, in characters"),
+    list("$split", TWO, split, "the parts between separators"),
 ];
 
 fn concat<'e>(args: Args<'e>, cx: &EvalContext<'e>) -> Evaluated<'e> {

@@ -19,7 +19,7 @@ pub(super) const ROWS: &[Operator] = &[
         |a, cx| give(a.eval(0, cx)?.is_some_and(|v| v.as_ref().ty.is_number())),
         "is it a number?",
     ),
-    own("$convert", read_convert, |a, cx| convert_operator(a, cx), "the value as another type"),
+    own("$convert", read_convert, convert_operator, "the value as another type"),
     list("$toBool", ONE, |a, cx| short(a, cx, T::Bool), "as a bool"),
     list("$toInt", ONE, |a, cx| short(a, cx, T::Int32), "as an int"),
     list("$toLong", ONE, |a, cx| short(a, cx, T::Int64), "as a long"),
@@ -28,8 +28,8 @@ pub(super) const ROWS: &[Operator] = &[
     list("$toString", ONE, |a, cx| short(a, cx, T::String), "as a string"),
     list("$toObjectId", ONE, |a, cx| short(a, cx, T::ObjectId), "as an ObjectId"),
     list("$toDate", ONE, |a, cx| short(a, cx, T::Date), "as a date"),
-    list("$bsonSize", ONE, |a, cx| bson_size(a, cx), "the bytes of a document"),
-    list("$binarySize", ONE, |a, cx| binary_size(a, cx), "the bytes of a string or binary value"),
+    list("$bsonSize", ONE, bson_size, "the bytes of a document"),
+    list("$binarySize", ONE, binary_size, "the bytes of a string or binary value"),
 ];
 
 fn bson_size<'e>(args: Args<'e>, cx: &EvalContext<'e>) -> Evaluated<'e> {
