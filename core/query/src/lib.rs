@@ -4,8 +4,8 @@
 //! Pure computation over [`multifora_model::DocumentView`]: no files, no indexes, no clock. What a
 //! loop needs from outside (interruption, time, randomness) comes through [`Resources`].
 //!
-//! Module order (each may use those before it): `write` · `resources` · `context` · `expression` · `filter` ·
-//! `sort` · `projection` · `accumulator` · `stage` · `update`.
+//! Module order (each may use those before it): `write` · `resources` · `context` · `accumulator` · `sort` ·
+//! `expression` · `filter` · `projection` · `stage` · `update`.
 #![forbid(unsafe_code)]
 
 pub mod accumulator;
