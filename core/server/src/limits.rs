@@ -16,5 +16,3 @@ pub const KEPT_BUFFER_BYTES: usize = 1024 * 1024;
 pub const MAX_SEQUENCES: usize = 16;
 /// How long a stopping listener waits for replies to be read before it cuts connections off.
 pub const STOP_GRACE: Duration = Duration::from_secs(2);
-/// Connections that the system may hold ready while the listener is busy.
-pub const BACKLOG: i32 = 1024;
