@@ -3,7 +3,7 @@
 use crate::CompileContext;
 use crate::filter::Filter;
 use multifora_model::number::Number;
-use multifora_model::{DocBuilder, Element, Error, RawDoc, RawValue, Result};
+use multifora_model::{DocBuilder, Error, RawDoc, RawValue, Result};
 
 /// A part of an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,7 +17,7 @@ impl Slice {
     /// Reads `{$slice: n}` and `{$slice: [skip, limit]}`.
     ///
     /// # Errors
-    /// Codes 31272 and 31273 for other operands.
+    /// Codes 31257 to 31259, 31272 and 31273 for other operands.
     pub(super) fn parse(operand: RawValue<'_>) -> Result<Self> {
         if let Some(limit) = Number::from_value(operand) {
             return Ok(Slice { skip: None, limit: limit.truncate_to_i64() });
@@ -25,13 +25,24 @@ impl Slice {
         let Some(pair) = operand.as_array() else {
             return Err(Error::location(31273, "$slice only supports numbers and [skip, limit] arrays"));
         };
-        let numbers: Option<Vec<Number>> = pair.iter().map(|e| Number::from_value(e.value)).collect();
-        match numbers.as_deref() {
-            Some([skip, limit]) if limit.truncate_to_i64() > 0 => {
-                Ok(Slice { skip: Some(skip.truncate_to_i64()), limit: limit.truncate_to_i64() })
+        let pair: Vec<RawValue<'_>> = pair.iter().map(|e| e.value).collect();
+        let [skip, limit] = pair.as_slice() else {
+            return Err(Error::location(31272, "$slice array argument should be of form [skip, limit]"));
+        };
+        let number = |value: RawValue<'_>, code: i32, name: &str| {
+            Number::from_value(value).map(Number::truncate_to_i64).ok_or_else(|| {
+                let ty = value.ty.name();
+                Error::location(code, format!("$slice expects the {name} argument to be a number, got {ty}"))
+            })
+        };
+        let slice =
+            Slice { skip: Some(number(*skip, 31257, "skip")?), limit: number(*limit, 31258, "limit")? };
+        match slice.limit > 0 {
+            true => Ok(slice),
+            false => {
+                let message = format!("$slice limit must be positive, got {}", slice.limit);
+                Err(Error::location(31259, message))
             }
-            Some([_, _]) => Err(Error::location(31272, "$slice limit must be positive")),
-            _ => Err(Error::location(31272, "$slice array argument should be of form [skip, limit]")),
         }
     }
 
@@ -61,24 +72,11 @@ pub(super) struct ElemMatch {
 }
 
 impl ElemMatch {
-    /// Compiles the condition on `field`; `operators` is the whole operand `{$elemMatch: …}`.
+    /// Compiles the condition on a top-level field; `operators` is the whole operand `{$elemMatch: …}`.
     ///
     /// # Errors
-    /// Code 31274 when the condition is no document, 31275 for a dotted field; those of filters.
-    pub(super) fn compile(
-        field: &str,
-        operators: RawDoc<'_>,
-        condition: &Element<'_>,
-        context: &CompileContext,
-    ) -> Result<Self> {
-        if condition.value.as_doc().is_none() {
-            let ty = condition.value.ty.name();
-            let message = format!("elemMatch: Invalid argument, object required, but got {ty}");
-            return Err(Error::location(31274, message));
-        }
-        if field.contains('.') {
-            return Err(Error::location(31275, "Cannot use $elemMatch projection on a nested field"));
-        }
+    /// Those of filters.
+    pub(super) fn compile(field: &str, operators: RawDoc<'_>, context: &CompileContext) -> Result<Self> {
         let mut query = DocBuilder::new();
         query.doc(field, operators);
         let query = query.finish();

@@ -60,15 +60,12 @@ impl Node {
             });
             match node.children.get_mut(at) {
                 Some((_, Child::Below(below))) => node = below,
-                _ => {
-                    let message = format!("Path collision at {path} remaining portion {after}");
-                    return Err(Error::location(31249, message));
-                }
+                _ => return Err(collision(path)),
             }
             rest = after;
         }
         if node.children.iter().any(|(known, _)| &**known == rest) {
-            return Err(Error::location(31250, format!("Path collision at {path}")));
+            return Err(taken(path));
         }
         node.children.push((rest.into(), child));
         Ok(())
@@ -101,4 +98,18 @@ impl Node {
             }
         })
     }
+}
+
+/// A path leads through one that is named as a whole.
+pub(super) fn collision(path: &str) -> Error {
+    match path.split_once('.') {
+        Some((_, rest)) => {
+            Error::location(31249, format!("Path collision at {path} remaining portion {rest}"))
+        }
+        None => taken(path),
+    }
+}
+
+fn taken(path: &str) -> Error {
+    Error::location(31250, format!("Path collision at {path}"))
 }
