@@ -1,4 +1,5 @@
 //! Cursors: batches, namespaces, closing, limits of time and size.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod support;
 
