@@ -1,5 +1,5 @@
 /* A C program that uses the whole of multifora.h: each function below is one subject.
-   Argument: a folder to work in. Last line: how many checks passed. */
+   Argument: a folder to work in. Last line: how many subjects passed. */
 #include "check.h"
 
 #include <errno.h>
@@ -12,6 +12,7 @@
 
 enum { THREADS = 4, INSERTS_PER_THREAD = 25, MANY = 1000 };
 
+static const char *folder;
 static char path[4096];
 
 static mf_database *open_file(void) {
@@ -268,7 +269,7 @@ static void null_and_wrong_input(void) {
     CHECK_STATUS(mf_close(db, &error), MF_OK);
 }
 
-static void files_that_cannot_be_opened(const char *folder) {
+static void files_that_cannot_be_opened(void) {
     mf_database *db = open_file();
     mf_database *second = NULL;
     mf_error error;
@@ -368,21 +369,33 @@ static void threads(void) {
     CHECK_STATUS(mf_close(db, &error), MF_OK);
 }
 
+static const struct {
+    const char *name;
+    void (*run)(void);
+} subjects[] = {
+    {"version", version},
+    {"insert, find, update, delete", crud},
+    {"errors", errors},
+    {"cursors", cursors},
+    {"sessions", sessions},
+    {"NULL and wrong input", null_and_wrong_input},
+    {"files that cannot be opened", files_that_cannot_be_opened},
+    {"serve", serve},
+    {"threads", threads},
+};
+
 int main(int argc, char **argv) {
     if (argc != 2) {
         fprintf(stderr, "usage: %s FOLDER\n", argv[0]);
         return 2;
     }
-    snprintf(path, sizeof path, "%s/consumer.mfdb", argv[1]);
-    version();
-    crud();
-    errors();
-    cursors();
-    sessions();
-    null_and_wrong_input();
-    files_that_cannot_be_opened(argv[1]);
-    serve();
-    threads();
-    printf("%d checks passed\n", checks_passed);
+    folder = argv[1];
+    snprintf(path, sizeof path, "%s/consumer.mfdb", folder);
+    size_t n = sizeof subjects / sizeof *subjects;
+    for (size_t i = 0; i < n; i++) {
+        subjects[i].run();
+        printf("ok %s\n", subjects[i].name);
+    }
+    printf("%d checks\n%d passed\n", checks_passed, (int)n);
     return 0;
 }

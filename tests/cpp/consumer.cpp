@@ -111,15 +111,21 @@ int main(int argc, char **argv) {
         return 2;
     }
     const std::string path = std::string(argv[1]) + "/consumer_cpp.mfdb";
+    const std::vector<std::pair<const char *, void (*)(const std::string &)>> subjects = {
+        {"insert, find, aggregate", crud},
+        {"errors", errors},
+        {"sessions and threads", sessions_and_threads},
+        {"serve", serve},
+    };
     try {
-        crud(path);
-        errors(path);
-        sessions_and_threads(path);
-        serve(path);
+        for (const auto &[name, run_subject] : subjects) {
+            run_subject(path);
+            std::printf("ok %s\n", name);
+        }
     } catch (const std::exception &error) {
         std::fprintf(stderr, "unexpected: %s\n", error.what());
         return 1;
     }
-    std::printf("%d checks passed\n", checks_passed);
+    std::printf("%d checks\n%zu passed\n", checks_passed, subjects.size());
     return 0;
 }
