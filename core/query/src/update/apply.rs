@@ -8,7 +8,7 @@ use super::array_filter::ArrayFilters;
 use super::operators::{Effect, Site};
 use super::rename::Source;
 use super::splice::Splice;
-use super::tree::{ArrayNode, Leaf, Named, Node, ObjectNode, array_identifier};
+use super::tree::{ArrayNode, Leaf, Named, Node, ObjectNode};
 use multifora_model::{ElementType, Error, ErrorCode, RawDoc, RawValue, Result, text};
 use smallvec::SmallVec;
 use std::borrow::Cow;
@@ -145,7 +145,7 @@ impl Walk<'_> {
             let effect = self.below(name, |walk| {
                 let effect = walk.value(child, element.value, out)?;
                 if at_root && !matches!(effect, Effect::Keep) {
-                    check_root_change(name, child)?;
+                    walk.check_root_change(name, child)?;
                 }
                 Ok(effect)
             })?;
@@ -156,7 +156,7 @@ impl Walk<'_> {
             let header = writer.header(name.as_bytes(), out);
             let created = self.below(name, |walk| walk.missing(child, out))?;
             if at_root && created.is_some() {
-                check_new_root_field(name)?;
+                self.check_root_name(name)?;
             }
             writer.finish_new(header, created, out);
         }
@@ -338,6 +338,34 @@ impl Walk<'_> {
         };
         Err(Error::new(ErrorCode::PathNotViable, message))
     }
+
+    /// A top-level field is about to change.
+    fn check_root_change(&self, name: &str, child: &Node) -> Result<()> {
+        if name != "_id" {
+            return self.check_root_name(name);
+        }
+        let mut path = String::from("_id");
+        let mut node = child;
+        while let Node::Object(object) = node
+            && let Some((name, below)) = object.children.first()
+        {
+            path = format!("{path}.{name}");
+            node = below;
+        }
+        Err(Error::new(
+            ErrorCode::ImmutableField,
+            format!("Performing an update on the path '{path}' would modify the immutable field '_id'"),
+        ))
+    }
+
+    /// A top-level field is about to be written: unless an upsert makes the document, its name must not look
+    /// like an operator.
+    fn check_root_name(&self, name: &str) -> Result<()> {
+        match name.starts_with('$') && !self.is_insert {
+            true => Err(super::validate::dollar_field(name, name)),
+            false => Ok(()),
+        }
+    }
 }
 
 /// A value that a path cannot lead through.
@@ -356,31 +384,4 @@ pub(super) fn position(name: &str) -> Option<usize> {
         return None;
     }
     name.parse().ok()
-}
-
-/// A top-level field is about to change.
-fn check_root_change(name: &str, child: &Node) -> Result<()> {
-    if name == "_id" {
-        let mut path = String::from("_id");
-        let mut node = child;
-        while let Node::Object(object) = node
-            && let Some((name, below)) = object.children.first()
-        {
-            path = format!("{path}.{name}");
-            node = below;
-        }
-        return Err(Error::new(
-            ErrorCode::ImmutableField,
-            format!("Performing an update on the path '{path}' would modify the immutable field '_id'"),
-        ));
-    }
-    check_new_root_field(name)
-}
-
-/// A top-level field is about to be written: its name must not look like an operator.
-fn check_new_root_field(name: &str) -> Result<()> {
-    match name.starts_with('$') && array_identifier(name).is_none() {
-        true => Err(super::validate::dollar_field(name, name)),
-        false => Ok(()),
-    }
 }

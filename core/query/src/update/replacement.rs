@@ -35,7 +35,7 @@ impl Replacement {
 
     /// The document after the update; nothing when it stays as it is.
     pub(super) fn apply(&self, doc: RawDoc<'_>, is_insert: bool) -> Result<Option<Vec<u8>>> {
-        if let Some(name) = &self.dollar_field {
+        if let Some(name) = self.dollar_field.as_ref().filter(|_| !is_insert) {
             return Err(validate::dollar_field(name, name));
         }
         put_in_place(doc, RawDoc::framed(&self.doc).unwrap_or(RawDoc::EMPTY), is_insert)

@@ -55,12 +55,12 @@ pub(super) fn array_identifier(part: &str) -> Option<&str> {
     part.strip_prefix("$[")?.strip_suffix(']')
 }
 
-/// The order in which children are applied: positions by number, everything else by name.
+/// The order in which children are applied: by name, but names that begin with a digit other than
+/// a leading zero by length first, so that array positions go by number (`9` before `10`).
 pub(super) fn child_order(a: &str, b: &str) -> Ordering {
-    let is_position = |s: &str| {
-        !s.is_empty() && s.bytes().all(|c| c.is_ascii_digit()) && (s.len() == 1 || !s.starts_with('0'))
-    };
-    match is_position(a) && is_position(b) {
+    let is_number_like =
+        |s: &str| s.starts_with(|c: char| c.is_ascii_digit()) && (s.len() == 1 || !s.starts_with('0'));
+    match is_number_like(a) && is_number_like(b) {
         true => a.len().cmp(&b.len()).then_with(|| a.cmp(b)),
         false => a.cmp(b),
     }
