@@ -122,4 +122,6 @@ impl Filter {
 }
 
 #[cfg(test)]
+mod laws;
+#[cfg(test)]
 mod tests;

@@ -112,20 +112,18 @@ pub(super) fn regex_value(value: RawValue<'_>) -> Result<RegexTest> {
 /// `$regex` and `$options`, wherever they stand among the operators of one field.
 pub(super) fn regex_operators(operators: RawDoc<'_>) -> Result<RegexTest> {
     let mut pattern = None;
-    let mut options: Option<&str> = None;
-    let mut has_own_options = false;
+    let mut options = "";
     for field in operators {
         match field.name() {
-            "$regex" => match (field.value.as_str(), field.value.as_regex()) {
-                (Some(text), _) if field.value.ty == T::String => pattern = Some(text),
-                (_, Some((text, own))) => {
+            "$regex" => match (field.value.ty, field.value.as_str(), field.value.as_regex()) {
+                (T::String, Some(text), _) => pattern = Some(text),
+                (_, _, Some((text, own))) => {
                     pattern = Some(text);
                     if !own.is_empty() {
-                        if options.is_some() {
+                        if !options.is_empty() {
                             return Err(Error::location(51074, "options set in both $regex and $options"));
                         }
-                        options = Some(own);
-                        has_own_options = true;
+                        options = own;
                     }
                 }
                 _ => return Err(Error::bad_value("$regex has to be a string")),
@@ -134,16 +132,16 @@ pub(super) fn regex_operators(operators: RawDoc<'_>) -> Result<RegexTest> {
                 let Some(text) = field.value.as_str().filter(|_| field.value.ty == T::String) else {
                     return Err(Error::bad_value("$options has to be a string"));
                 };
-                if has_own_options {
+                if !options.is_empty() {
                     return Err(Error::location(51075, "options set in both $regex and $options"));
                 }
-                options = Some(text);
+                options = text;
             }
             _ => {}
         }
     }
     let pattern = pattern.ok_or_else(|| Error::bad_value("$options needs a $regex"))?;
-    regex(pattern, options.unwrap_or_default())
+    regex(pattern, options)
 }
 
 /// An operator that exists in MongoDB and not here (yet).
