@@ -4,7 +4,7 @@
 //! before it is needed, and takes a checkpoint whenever the log has moved on to another region. It sleeps without a
 //! timer while there is nothing to do.
 
-use crate::log::{Item, Until};
+use crate::log::{Item, Need, Until};
 use crate::options::Durability;
 use crate::store::{Medium, Shared};
 use parking_lot::{Condvar, Mutex};
@@ -95,7 +95,7 @@ fn round(shared: &Shared) -> crate::Result<bool> {
     let wants_region = shared.section.lock().queue.wants_region_soon();
     if wants_region {
         // Without space for it the next commit that needs one will say so.
-        match file.log.prepare_region(&shared.section, &file.space, 0) {
+        match file.log.prepare_region(&shared.section, &file.space, Need::Soon) {
             Ok(()) | Err(crate::Error::Full { .. }) => {}
             Err(error) => return Err(error),
         }
@@ -125,7 +125,10 @@ pub(crate) fn seal(shared: &Shared) -> crate::Result<()> {
         if !section.queue.is_empty() {
             return Ok(());
         }
-        section.queue.has_room_for_seal().then(|| section.queue.push(Item::Seal, crate::block::UNIT_BYTES))
+        section
+            .queue
+            .has_room_for_seal()
+            .then(|| section.queue.push(Item::Seal, crate::block::UNIT_BYTES, true))
     };
     match item {
         Some(item) => file.log.wait(&shared.section, Until::Item(item)),

@@ -8,7 +8,7 @@ use crate::changes::EncodedChanges;
 use crate::error::{Error, Result};
 use crate::file_store::FileStore;
 use crate::ids::{RowId, Sequence};
-use crate::log::{Item, Queue, Until};
+use crate::log::{Item, Need, Queue, Until};
 use crate::state::{State, Table};
 use crate::store::{Medium, Shared, Store};
 use crate::transaction::Transaction;
@@ -96,8 +96,24 @@ impl Store {
                 }
                 return Ok(committed);
             }
-            file.log.prepare_region(&shared.section, &file.space, Item::room_bytes(changes.bytes.len()))?;
+            let room_bytes = Item::room_bytes(changes.bytes.len());
+            make_room(shared, file, room_bytes, transaction.only_deletes())?;
         }
+    }
+}
+
+/// Prepares a region of the log; when the disk is full, a checkpoint may free the old ones.
+fn make_room(shared: &Shared, file: &FileStore, room_bytes: u64, only_deletes: bool) -> Result<()> {
+    let prepare = |need| file.log.prepare_region(&shared.section, &file.space, need);
+    let full = match prepare(Need::Bytes(room_bytes)) {
+        Err(full @ Error::Full { .. }) => full,
+        result => return result,
+    };
+    match file.checkpoint(shared) {
+        Ok(()) | Err(Error::Full { .. }) if only_deletes => prepare(Need::ToFreeSpace(room_bytes)),
+        Ok(()) => prepare(Need::Bytes(room_bytes)),
+        Err(Error::Full { .. }) => Err(full),
+        Err(other) => Err(other),
     }
 }
 
@@ -123,8 +139,9 @@ fn enter_section(
         shared.section_free.wait(&mut section);
     }
     shared.check_writable()?;
+    let only_deletes = transaction.only_deletes();
     let room_bytes = changes.as_ref().map_or(0, |changes| Item::room_bytes(changes.bytes.len()));
-    if changes.is_some() && !section.queue.has_room(room_bytes) {
+    if changes.is_some() && !section.queue.has_room(room_bytes, only_deletes) {
         return Ok(None);
     }
     let guard = PanicGuard(shared);
@@ -136,7 +153,7 @@ fn enter_section(
     {
         changes.fill(&rows, &state);
         let changes = std::mem::take(&mut changes.bytes);
-        section.queue.push(Item::Commit { sequence, changes }, room_bytes);
+        section.queue.push(Item::Commit { sequence, changes }, room_bytes, only_deletes);
     }
     let old = std::mem::replace(&mut *shared.published.write(), Arc::new(state));
     drop(guard);

@@ -8,7 +8,9 @@ use crate::checkpoint::{Loaded, Newest, load};
 use crate::disk::{Disk, LockMode};
 use crate::error::{Error, Result};
 use crate::fault::{Fault, planted};
-use crate::log::{self, FIRST_REGION_BYTES, LiveRegion, Log, Queue, Replayed, Writer};
+use crate::log::{
+    self, FIRST_REGION_BYTES, KEPT_FOR_DELETES_BYTES, LiveRegion, Log, Queue, Replayed, Writer,
+};
 use crate::options::Options;
 use crate::owner;
 use crate::poison::Poison;
@@ -72,11 +74,21 @@ pub(crate) fn open(disk: Arc<dyn Disk>, options: &Options) -> Result<Opened> {
         Found::Database { superblock, damage: None } => superblock,
         Found::New => create(&*disk)?,
     };
+    // Not only after creating: whoever created the file may have died before this.
+    if !planted(Fault::EntryNotSynced) {
+        disk.sync_parent().map_err(|error| Error::io("sync the folder of", disk.place(), &error))?;
+    }
     let len_bytes = len_of(&*disk)?;
     let mut loaded = load(&*disk, len_bytes, &superblock)?;
     let replayed = log::replay(&*disk, len_bytes, &superblock, &mut loaded.state)?;
     if let Some(damage) = replayed.damage {
         return Err(damage);
+    }
+    // Whoever wrote these may have been told that they did not reach the disk, and yet the system shows them: written
+    // again as they are, they count.
+    for (at, bytes) in &replayed.last_writes {
+        disk.write_durable_at(*at, bytes)
+            .map_err(|error| Error::io("write the log", disk.place(), &error))?;
     }
     let opened = start_log(disk, options, superblock, loaded, replayed)?;
     owner::write(&*opened.file.disk);
@@ -121,14 +133,26 @@ fn create(disk: &dyn Disk) -> Result<Superblock> {
         }],
     };
     superblock.write(disk)?;
-    if !planted(Fault::EntryNotSynced) {
-        disk.sync_parent().map_err(|error| Error::io("sync the folder of", disk.place(), &error))?;
-    }
     Ok(superblock)
 }
 
 fn salt(disk: &dyn Disk) -> Result<u64> {
     disk.entropy().map_err(|error| Error::io("make a salt for", disk.place(), &error))
+}
+
+/// A region to begin with: on a full disk a small one, for which room was set aside.
+fn first_region(disk: &dyn Disk, space: &mut Space) -> Result<Extent> {
+    let mut take = |len_bytes| {
+        let extent = space.allocate_below(len_bytes, u64::MAX);
+        log::write_zeros(disk, extent).map(|()| extent).inspect_err(|_| {
+            space.release(extent);
+            space.cut_to(disk.len().unwrap_or(0));
+        })
+    };
+    match take(FIRST_REGION_BYTES) {
+        Err(Error::Full { .. }) => take(KEPT_FOR_DELETES_BYTES),
+        result => result,
+    }
 }
 
 /// Gives the log a fresh region, and publishes it.
@@ -149,8 +173,7 @@ fn start_log(
             format!("two things use it, the other one from byte {}", a.offset),
         )
     })?;
-    let extent = space.allocate_below(FIRST_REGION_BYTES, u64::MAX);
-    log::write_zeros(&*disk, extent)?;
+    let extent = first_region(&*disk, &mut space)?;
     if !planted(Fault::LengthNotSynced) {
         disk.sync().map_err(|error| Error::io("sync a new log region", disk.place(), &error))?;
     }

@@ -1,7 +1,7 @@
 //! Snapshots: the state after some commit, for as long as somebody wants it.
 
 use crate::error::{Error, Result};
-use crate::ids::{Sequence, TableId};
+use crate::ids::{RowId, Sequence, TableId};
 use crate::range::{Direction, KeyRange};
 use crate::read::Read;
 use crate::record::Record;
@@ -19,6 +19,11 @@ impl Snapshot {
     /// The newest commit that it sees.
     pub fn sequence(&self) -> Sequence {
         Sequence::from_u64(self.state.sequence)
+    }
+
+    /// The row number that the table's next append was going to get.
+    pub fn next_row(&self, table: TableId) -> Result<RowId> {
+        Ok(RowId::from_u64(self.table(table)?.next_row))
     }
 
     pub(crate) fn table(&self, table: TableId) -> Result<&Arc<Table>> {

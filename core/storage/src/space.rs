@@ -111,6 +111,18 @@ impl Space {
         Extent { offset, len_bytes }
     }
 
+    /// Gives out `len_bytes` if that needs no longer file.
+    pub(crate) fn allocate_in_file(&mut self, len_bytes: u64) -> Option<Extent> {
+        self.has_below(len_bytes, u64::MAX).then(|| self.allocate_below(len_bytes, u64::MAX))
+    }
+
+    /// Gives out `len_bytes` behind the end, whatever is free before it.
+    pub(crate) fn grow(&mut self, len_bytes: u64) -> Extent {
+        let extent = Extent { offset: self.end, len_bytes: len_bytes.next_multiple_of(UNIT_BYTES) };
+        self.end = extent.end();
+        extent
+    }
+
     /// Grows the file; what is free at its end is used first.
     fn extend(&mut self, len_bytes: u64) -> Extent {
         let tail = self.free.last_key_value().map(|(&offset, &len)| Extent { offset, len_bytes: len });
@@ -150,6 +162,13 @@ impl Space {
             self.end = offset;
         }
         self.end
+    }
+
+    /// Forgets what is free behind the end of a file of this length: writing it failed, so it is not there.
+    pub(crate) fn cut_to(&mut self, file_len_bytes: u64) {
+        let before = self.end;
+        let after = self.trim();
+        self.untrim(before.min(file_len_bytes / UNIT_BYTES * UNIT_BYTES).max(after));
     }
 
     /// Takes a [`trim`](Space::trim) back that was not worth it.

@@ -149,7 +149,7 @@ enum Slot {
     Bad,
 }
 
-/// Reads the superblocks. With `repair`, a bad copy is written again from its twin.
+/// Reads the superblocks. With `repair`, both copies of the newest are written again, so that a bad one is mended.
 pub(crate) fn find(disk: &dyn Disk, len_bytes: u64, initial_len_bytes: u64, repair: bool) -> Result<Found> {
     let read_error = |error| Error::io("read the superblock", disk.place(), &error);
     if len_bytes == 0 {
@@ -180,10 +180,9 @@ pub(crate) fn find(disk: &dyn Disk, len_bytes: u64, initial_len_bytes: u64, repa
     let slot_number = superblock.number % 2;
     if repair {
         let bytes = superblock.encode();
+        // Also where nothing seems to be wrong: a sync that failed may have left bytes that only seem to be there.
         for number in 0..2 {
-            if copy(slot_number as usize, number as usize) != bytes {
-                superblock.write_copy(disk, &bytes, number)?;
-            }
+            superblock.write_copy(disk, &bytes, number)?;
         }
     }
     let other_is_unused = superblock.number > 1
@@ -223,15 +222,19 @@ impl Slot {
     }
 }
 
-/// Whether a file without superblocks is one whose creation was cut short: nothing but zeros, and not long.
+/// Whether a file without superblocks is one whose creation was cut short: nothing but zeros, and not long. In a file
+/// of just the first length, one copy of the first superblock may have been written in part.
 fn is_blank(disk: &dyn Disk, len_bytes: u64, initial_len_bytes: u64) -> Result<bool> {
     if len_bytes > initial_len_bytes {
         return Ok(false);
     }
     let mut bytes = vec![0; len_bytes as usize];
     disk.read_at(0, &mut bytes).map_err(|error| Error::io("read", disk.place(), &error))?;
+    let first = copy_offset(1, 0) / UNIT_BYTES;
     Ok(bytes.chunks(COPY_BYTES).zip(0..).all(|(unit, number)| {
-        number * UNIT_BYTES == OWNER_OFFSET_BYTES || unit.iter().all(|&byte| byte == 0)
+        let begins_superblock = number == first && len_bytes == initial_len_bytes && unit.starts_with(MAGIC);
+        let is_zero = unit.iter().all(|&byte| byte == 0);
+        is_zero || begins_superblock || number * UNIT_BYTES == OWNER_OFFSET_BYTES
     }))
 }
 

@@ -74,6 +74,13 @@ impl Transaction {
             && self.tables.values().all(|t| t.writes.is_empty() && !t.created)
     }
 
+    /// Whether it frees space only: then it may use what is kept for that.
+    pub(crate) fn only_deletes(&self) -> bool {
+        let deletes =
+            |table: &TableWrites| !table.created && table.writes.values().all(|write| write.put.is_none());
+        self.tables.values().all(deletes)
+    }
+
     /// Bytes it is going to write to the log, roughly; for cutting large work into chunks.
     pub fn pending_bytes(&self) -> u64 {
         self.log_bytes

@@ -176,7 +176,13 @@ fn verify_file(file: &FileStore, report: &mut VerifyReport) -> Result<()> {
     }
     let regions: Vec<Extent> = {
         let writer = file.log.writer.lock();
-        writer.regions.iter().map(|region| region.extent).chain(writer.spare).collect()
+        writer
+            .regions
+            .iter()
+            .map(|region| region.extent)
+            .chain(writer.spare)
+            .chain(writer.kept_for_deletes)
+            .collect()
     };
     let space = file.space.lock();
     (report.used_bytes, report.free_bytes) = (space.used_bytes(), space.free_bytes());

@@ -154,6 +154,7 @@ impl FileStore {
             let mut space = self.space.lock();
             released.into_iter().for_each(|extent| space.release(extent));
             drop(space);
+            self.log.keep_for_deletes(&self.space);
             self.trim()?;
         }
         Ok(())

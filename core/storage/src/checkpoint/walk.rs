@@ -68,6 +68,8 @@ pub(super) fn write(
         Err(error) => {
             let mut space = file.space.lock();
             walk.writer.allocated.into_iter().for_each(|extent| space.release(extent));
+            // What it would have added to the file is not there.
+            space.cut_to(file.disk.len().unwrap_or(0));
             Err(error)
         }
     }

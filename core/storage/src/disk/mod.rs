@@ -35,6 +35,9 @@ pub trait Disk: Send + Sync {
     /// Cuts the file, or lengthens it by zeros that take no room yet.
     fn set_len(&self, len_bytes: u64) -> io::Result<()>;
 
+    /// Makes the file at least so long and claims the disk's room for that part, as far as the file system can.
+    fn reserve(&self, offset: u64, len_bytes: u64) -> io::Result<()>;
+
     /// Fills `buffer` from `offset` on; a file that ends earlier is an error.
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()>;
 

@@ -49,6 +49,24 @@ impl Disk for RealDisk {
         self.file.set_len(len_bytes)
     }
 
+    #[cfg(target_os = "linux")]
+    fn reserve(&self, offset: u64, len_bytes: u64) -> io::Result<()> {
+        use rustix::fs::{FallocateFlags, fallocate};
+        match fallocate(&self.file, FallocateFlags::empty(), offset, len_bytes) {
+            Ok(()) => Ok(()),
+            // A file system that cannot promise room: the checkpoint will see.
+            Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => {
+                lengthen(&self.file, offset + len_bytes)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn reserve(&self, offset: u64, len_bytes: u64) -> io::Result<()> {
+        lengthen(&self.file, offset + len_bytes)
+    }
+
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
         self.file.read_exact_at(buffer, offset)
     }
@@ -120,4 +138,8 @@ impl Disk for RealDisk {
         rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;
         Ok(u64::from_le_bytes(bytes))
     }
+}
+
+fn lengthen(file: &File, len_bytes: u64) -> io::Result<()> {
+    if file.metadata()?.len() < len_bytes { file.set_len(len_bytes) } else { Ok(()) }
 }

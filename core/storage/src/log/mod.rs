@@ -12,7 +12,7 @@ mod writer;
 
 pub(crate) use queue::{Item, Queue};
 pub(crate) use reader::{Replayed, replay};
-pub(crate) use region::{FIRST_REGION_BYTES, LiveRegion, write_zeros};
+pub(crate) use region::{FIRST_REGION_BYTES, KEPT_FOR_DELETES_BYTES, LiveRegion, Need, write_zeros};
 pub(crate) use writer::Writer;
 
 use crate::commit::Section;

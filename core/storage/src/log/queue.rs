@@ -45,6 +45,11 @@ pub(crate) struct Batch {
     pub(super) end_item: u64,
 }
 
+/// The part of a region that is kept for deletes.
+pub(super) fn reserve_of(region_bytes: u64) -> u64 {
+    region_bytes / 16
+}
+
 /// The queue and the room.
 pub(crate) struct Queue {
     items: VecDeque<Queued>,
@@ -83,9 +88,15 @@ impl Queue {
         self.items.is_empty()
     }
 
-    /// Whether so much can be claimed without preparing another region.
-    pub(crate) fn has_room(&self, bytes: u64) -> bool {
-        self.room_bytes >= bytes || self.prepared.iter().any(|&(_, room)| room >= bytes)
+    /// Whether so much can be claimed without preparing another region. A part of every region is kept for those
+    /// who may `use_reserve`: transactions that only delete, so that a full disk can be emptied.
+    pub(crate) fn has_room(&self, bytes: u64, use_reserve: bool) -> bool {
+        self.has_room_here(bytes, use_reserve)
+            || self.prepared.iter().any(|&(_, room)| room - reserve_of(room) >= bytes)
+    }
+
+    fn has_room_here(&self, bytes: u64, use_reserve: bool) -> bool {
+        self.room_bytes >= bytes + if use_reserve { 0 } else { reserve_of(self.region_bytes) }
     }
 
     /// How many regions were begun since the file was opened, the first not counted.
@@ -113,8 +124,8 @@ impl Queue {
     }
 
     /// Queues an item in room that [`has_room`](Queue::has_room) found; returns its number.
-    pub(crate) fn push(&mut self, item: Item, reserved_bytes: u64) -> u64 {
-        while self.room_bytes < reserved_bytes {
+    pub(crate) fn push(&mut self, item: Item, reserved_bytes: u64, use_reserve: bool) -> u64 {
+        while !self.has_room_here(reserved_bytes, use_reserve) {
             match self.prepared.pop_front() {
                 Some((region, room)) => {
                     (self.region, self.room_bytes, self.region_bytes) = (region, room, room);
@@ -129,8 +140,8 @@ impl Queue {
 
     /// Queues an item of one unit without payload where there is no other room: every region keeps one unit for that.
     pub(crate) fn push_control(&mut self, item: Item) -> Option<u64> {
-        if self.has_room(CONTROL_BYTES) {
-            return Some(self.push(item, CONTROL_BYTES));
+        if self.has_room(CONTROL_BYTES, true) {
+            return Some(self.push(item, CONTROL_BYTES, true));
         }
         std::mem::take(&mut self.has_control_room).then(|| self.push_back(item, CONTROL_BYTES))
     }

@@ -25,6 +25,9 @@ pub(crate) struct Replayed {
     pub(crate) regions: Vec<RegionEntry>,
     /// Commits that the checkpoint does not hold.
     pub(crate) commits: u64,
+    /// The frame that was written last, as it is in the file, and where: the only bytes of the log of which nothing
+    /// proves that they were synced.
+    pub(crate) last_writes: Vec<(u64, Vec<u8>)>,
     /// Where acknowledged commits are damaged; the state holds what comes before.
     pub(crate) damage: Option<Error>,
 }
@@ -36,7 +39,9 @@ pub(crate) fn replay(
     superblock: &Superblock,
     state: &mut State,
 ) -> Result<Replayed> {
-    let mut replay = Replay { disk, file_len, superblock, state, commits: 0, scratch: Vec::new() };
+    let last_writes = Vec::new();
+    let mut replay =
+        Replay { disk, file_len, superblock, state, commits: 0, last_writes, scratch: Vec::new() };
     let mut regions: Vec<RegionEntry> = Vec::new();
     let mut ahead = superblock.regions.iter().copied();
     let mut next = ahead.next();
@@ -61,8 +66,8 @@ pub(crate) fn replay(
         }
         regions.push(region);
     }
-    let commits = replay.commits;
-    Ok(Replayed { regions, commits, damage })
+    let Replay { commits, last_writes, .. } = replay;
+    Ok(Replayed { regions, commits, last_writes, damage })
 }
 
 enum RegionEnd {
@@ -80,6 +85,7 @@ struct Replay<'r> {
     superblock: &'r Superblock,
     state: &'r mut State,
     commits: u64,
+    last_writes: Vec<(u64, Vec<u8>)>,
     scratch: Vec<u8>,
 }
 
@@ -102,6 +108,7 @@ impl Replay<'_> {
         let mut window = Window::new(self.disk, region_end);
         let mut position = region.start;
         let mut previous_hash = region.salt;
+        let mut last_frame = None;
         while position < limit {
             let Some((found, payload)) =
                 read_frame(&mut window, region.salt, position, limit, previous_hash)?
@@ -116,7 +123,11 @@ impl Replay<'_> {
                 return Ok(RegionEnd::Damaged(self.damaged(position, what)));
             }
             previous_hash = found.hash;
+            last_frame = Some((position, HEADER_BYTES as u64 + found.stored_len_bytes));
             position += frame_bytes(found.stored_len_bytes);
+        }
+        if let Some((at, len)) = last_frame {
+            self.last_writes = vec![(at, window.bytes(at, len)?.to_vec())];
         }
         match is_open {
             false if position == limit => Ok(RegionEnd::Ended(position)),
@@ -129,7 +140,7 @@ impl Replay<'_> {
 
     /// Decides what the first bad frame of the open region is.
     fn open_end(
-        &self,
+        &mut self,
         window: &mut Window<'_>,
         region: &RegionEntry,
         position: u64,
@@ -147,6 +158,8 @@ impl Replay<'_> {
             let Some((found, payload)) = read_extension(window, region.salt, at)? else { continue };
             return match decode_extension(&payload) {
                 Some((end, by)) if end == position && found.header.previous_hash == previous_hash => {
+                    let unit = window.bytes(at, UNIT_BYTES)?.to_vec();
+                    self.last_writes = vec![(at, unit)];
                     Ok(RegionEnd::Followed { end, by })
                 }
                 _ => lost(self),

@@ -20,6 +20,8 @@ const REGION_PART_OF_FILE: u64 = 32;
 pub(super) const EXTENSION_BYTES: u64 = 2 * UNIT_BYTES;
 /// One more unit is kept for the announcement of a checkpoint.
 pub(super) const CONTROL_BYTES: u64 = UNIT_BYTES;
+/// What is set aside for deletes on a full disk: a region of a few commits, until a checkpoint frees another.
+pub(crate) const KEPT_FOR_DELETES_BYTES: u64 = 64 << 10;
 /// Zeros are written in pieces of this size.
 const ZEROS_BYTES: usize = 256 << 10;
 
@@ -67,56 +69,48 @@ pub(super) fn decode_extension(payload: &[u8]) -> Option<(u64, RegionEntry)> {
     Some((end, RegionEntry { start, len_bytes, salt, end: 0 }))
 }
 
+/// How much somebody needs a region.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Need {
+    /// It will be needed soon.
+    Soon,
+    /// For a commit that takes so many bytes of it.
+    Bytes(u64),
+    /// For a commit that only frees space: what is kept for that may be used.
+    ToFreeSpace(u64),
+}
+
+impl Need {
+    fn bytes(self) -> u64 {
+        match self {
+            Need::Soon => 0,
+            Need::Bytes(bytes) | Need::ToFreeSpace(bytes) => bytes,
+        }
+    }
+}
+
 impl Log {
-    /// Makes a region ready that has room for `needed_bytes`, unless somebody else did meanwhile. When this fails for
-    /// want of space, nothing has changed.
+    /// Makes a region ready, unless somebody else did meanwhile. When this fails for want of space, nothing has
+    /// changed.
     pub(crate) fn prepare_region(
         &self,
         section: &Mutex<Section>,
         space: &Mutex<Space>,
-        needed_bytes: u64,
+        need: Need,
     ) -> Result<()> {
         let _one_at_a_time = self.preparing.lock();
-        {
-            let section = section.lock();
-            // Asked for ahead of need, one region is enough.
-            if if needed_bytes == 0 {
-                !section.queue.wants_region()
-            } else {
-                section.queue.has_room(needed_bytes)
-            } {
-                return Ok(());
-            }
+        let is_there = match need {
+            Need::Soon => !section.lock().queue.wants_region(),
+            Need::Bytes(bytes) => section.lock().queue.has_room(bytes, false),
+            Need::ToFreeSpace(bytes) => section.lock().queue.has_room(bytes, true),
+        };
+        if is_there {
+            return Ok(());
         }
         self.poison.check()?;
         let salt =
             self.disk.entropy().map_err(|error| Error::io("make a salt", self.disk.place(), &error))?;
-        let (last_bytes, spare) = {
-            let mut writer = self.writer.lock();
-            let last = writer.regions.back().map_or(0, |region| region.extent.len_bytes);
-            (last, writer.spare.take())
-        };
-        let least = needed_bytes + EXTENSION_BYTES + CONTROL_BYTES;
-        let extent = match spare {
-            Some(extent) if extent.len_bytes >= least => extent,
-            spare => {
-                let extent = {
-                    let mut space = space.lock();
-                    spare.into_iter().for_each(|extent| space.release(extent));
-                    let part = (space.end() / REGION_PART_OF_FILE).next_power_of_two();
-                    let largest = part.clamp(*REGION_GROWTH_BYTES.start(), *REGION_GROWTH_BYTES.end());
-                    let wanted = (last_bytes * 2).clamp(FIRST_REGION_BYTES, largest);
-                    space.allocate_below(wanted.max(least), u64::MAX)
-                };
-                if let Err(error) = self.fill(extent) {
-                    let mut space = space.lock();
-                    space.release(extent);
-                    space.trim();
-                    return Err(error);
-                }
-                extent
-            }
-        };
+        let extent = self.find_extent(space, need)?;
         let mut writer = self.writer.lock();
         let ordinal = writer.regions.back().map_or(0, |region| region.ordinal + 1);
         let region = LiveRegion { ordinal, extent, salt, end: 0, last_sequence: 0 };
@@ -125,22 +119,90 @@ impl Log {
         section.lock().queue.add_region(ordinal, region.room_bytes());
         Ok(())
     }
-}
 
-impl Log {
-    /// Writes zeros over a region, so that a durable write into it need not allocate blocks or change the file's
-    /// length, and makes that length durable before anything names the region.
-    fn fill(&self, extent: Extent) -> Result<()> {
-        write_zeros(&*self.disk, extent)?;
+    /// A part of the file for a region: the one that a checkpoint handed back, a larger one than the last, a small
+    /// one, or for those who free space what was set aside for them.
+    fn find_extent(&self, space: &Mutex<Space>, need: Need) -> Result<Extent> {
+        // What is kept of a region for deletes is less than a tenth of it.
+        let needed = (need.bytes() + need.bytes() / 10).next_multiple_of(UNIT_BYTES);
+        let least = needed + EXTENSION_BYTES + CONTROL_BYTES + UNIT_BYTES;
+        let (last_bytes, spare) = {
+            let mut writer = self.writer.lock();
+            (writer.regions.back().map_or(0, |region| region.extent.len_bytes), writer.spare.take())
+        };
+        let largest = match spare {
+            Some(extent) if extent.len_bytes >= least => return Ok(extent),
+            spare => {
+                let mut space = space.lock();
+                spare.into_iter().for_each(|extent| space.release(extent));
+                let part = (space.end() / REGION_PART_OF_FILE).next_power_of_two();
+                part.clamp(*REGION_GROWTH_BYTES.start(), *REGION_GROWTH_BYTES.end())
+            }
+        };
+        let wanted = (last_bytes * 2).clamp(FIRST_REGION_BYTES, largest).max(least);
+        let claimed = self.claim_region(space, wanted);
+        let Err(Error::Full { .. }) = claimed else { return claimed };
+        let claimed = self.claim_region(space, FIRST_REGION_BYTES.max(least));
+        match (claimed, need) {
+            (Err(Error::Full { .. }), Need::ToFreeSpace(_)) => {}
+            (claimed, _) => return claimed,
+        }
+        let in_file = space.lock().allocate_in_file(least);
+        let kept = || self.writer.lock().kept_for_deletes.take_if(|kept| kept.len_bytes >= least);
+        in_file.or_else(kept).ok_or_else(|| Error::Full { place: self.disk.place().to_owned() })
+    }
+
+    /// Takes a region of this size, filled with zeros so that a durable write into it need not allocate blocks, and
+    /// claims as much again for the checkpoint that is going to free it. Its length is durable before anything names
+    /// it.
+    fn claim_region(&self, space: &Mutex<Space>, len_bytes: u64) -> Result<Extent> {
+        let extent = {
+            let mut space = space.lock();
+            let limit = space.used_bytes();
+            space.allocate_below(len_bytes, limit)
+        };
+        let filled =
+            write_zeros(&*self.disk, extent).and_then(|()| claim_free(&*self.disk, space, len_bytes));
+        if let Err(error) = filled {
+            let mut space = space.lock();
+            space.release(extent);
+            space.cut_to(self.disk.len().unwrap_or(0));
+            return Err(error);
+        }
         if !planted(Fault::LengthNotSynced) {
-            let synced = self
-                .disk
-                .sync()
-                .map_err(|error| Error::io("sync a new log region", self.disk.place(), &error));
+            let place = self.disk.place();
+            let synced = self.disk.sync().map_err(|error| Error::io("sync a new log region", place, &error));
             synced.map_err(|error| self.poison.set(&error))?;
         }
-        Ok(())
+        Ok(extent)
     }
+
+    /// Sets a small part of the file aside, so that a full disk can be emptied: deletes need log, too.
+    pub(crate) fn keep_for_deletes(&self, space: &Mutex<Space>) {
+        let mut writer = self.writer.lock();
+        if writer.kept_for_deletes.is_none() {
+            writer.kept_for_deletes = space.lock().allocate_in_file(KEPT_FOR_DELETES_BYTES);
+        }
+    }
+}
+
+/// Makes the file so long that it has `len_bytes` free, and claims them of the disk.
+fn claim_free(disk: &dyn Disk, space: &Mutex<Space>, len_bytes: u64) -> Result<()> {
+    let grown = {
+        let mut space = space.lock();
+        let missing = len_bytes.saturating_sub(space.free_bytes());
+        if missing == 0 {
+            return Ok(());
+        }
+        space.grow(missing)
+    };
+    let reserved = disk.reserve(grown.offset, grown.len_bytes);
+    let mut space = space.lock();
+    space.release(grown);
+    reserved.map_err(|error| {
+        space.cut_to(disk.len().unwrap_or(0));
+        Error::io("make room for the next checkpoint", disk.place(), &error)
+    })
 }
 
 /// Fills a part of the file with zeros.

@@ -18,6 +18,8 @@ pub(crate) struct Writer {
     pub(crate) active: u64,
     /// A region that a checkpoint handed back, to be used again as it is.
     pub(crate) spare: Option<Extent>,
+    /// A small part of the file for the day on which the disk is full.
+    pub(crate) kept_for_deletes: Option<Extent>,
     /// Where the next frame goes.
     position: u64,
     previous_hash: u64,
@@ -45,6 +47,7 @@ impl Writer {
             regions,
             active: region.ordinal,
             spare: None,
+            kept_for_deletes: None,
             position: region.extent.offset,
             previous_hash: region.salt,
             last_sequence,
@@ -66,7 +69,7 @@ impl Writer {
         self.regions
             .iter()
             .map(|region| region.extent.len_bytes)
-            .chain(self.spare.map(|spare| spare.len_bytes))
+            .chain(self.spare.iter().chain(&self.kept_for_deletes).map(|kept| kept.len_bytes))
             .sum()
     }
 }

@@ -113,6 +113,11 @@ impl SimDisk {
         self.state.lock().calls[call as usize]
     }
 
+    /// Whether the power has failed.
+    pub fn is_off(&self) -> bool {
+        self.state.lock().is_off
+    }
+
     /// What reads see.
     pub fn image(&self) -> Vec<u8> {
         self.state.lock().medium.current.clone()
@@ -200,6 +205,11 @@ impl Disk for SimDisk {
         state.call(Call::Write)?;
         state.medium.set_len(len_bytes);
         if state.change() { power_failure() } else { Ok(()) }
+    }
+
+    fn reserve(&self, offset: u64, len_bytes: u64) -> io::Result<()> {
+        let is_there = self.len()? >= offset + len_bytes;
+        if is_there { Ok(()) } else { self.set_len(offset + len_bytes) }
     }
 
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {

@@ -1,0 +1,147 @@
+//! Reads, writes and syncs that fail at call number N, once and for good, and disks that are full.
+
+use crate::crash::{Checked, Life};
+use crate::world::{World, options};
+use multifora_storage::sim::{Call, Keep, Plan, SimDisk, Tear};
+use multifora_storage::*;
+use std::io::ErrorKind;
+use std::sync::Arc;
+
+/// Lives on after every clean error; stops at the first that poisons the handle.
+fn live_with_errors(life: &Life, disk: &Arc<SimDisk>) -> std::result::Result<(World, bool), String> {
+    let mut world = World::new(life.seed, life.largest_head);
+    let mut has_failed = false;
+    let mut opened = None;
+    for step in 0..life.steps {
+        let store = match &opened {
+            Some(store) => Store::clone(store),
+            None => match Store::open_on(disk.clone(), &options()) {
+                Ok(store) => opened.insert(store).clone(),
+                Err(Error::Io { .. } | Error::Full { .. } | Error::Poisoned { .. }) => {
+                    has_failed = true;
+                    continue;
+                }
+                Err(other) => return Err(format!("opening in step {step}: {other}")),
+            },
+        };
+        match world.step(&store) {
+            Ok(()) => {}
+            Err(Error::Io { .. } | Error::Full { .. }) => {
+                has_failed = true;
+                // A clean error: everything is as it was before, for readers too.
+                world
+                    .check(&store)
+                    .or_else(|what| if what.starts_with("verify") { Ok(()) } else { Err(what) })?;
+            }
+            Err(Error::Poisoned { .. }) => {
+                expect_dead(&store)?;
+                return Ok((world, true));
+            }
+            Err(other) => return Err(format!("step {step}: {other}")),
+        }
+        drop(store);
+        if step % life.reopen_every == life.reopen_every - 1 {
+            // Dropping writes nothing that was not acknowledged or visible; errors have nobody to go to.
+            opened = None;
+        }
+    }
+    Ok((world, has_failed))
+}
+
+/// Nothing works on a poisoned handle, and nothing is tried again.
+fn expect_dead(store: &Store) -> Checked {
+    let mut tx = store.begin();
+    tx.put(TableId::CATALOG, b"k", b"v").map_err(|error| error.to_string())?;
+    let results = [tx.commit().map(|_| ()), store.checkpoint(), store.sync(), store.close()];
+    match results.iter().all(|result| matches!(result, Err(Error::Poisoned { .. }))) {
+        true => Ok(()),
+        false => Err(format!("a poisoned handle goes on: {results:?}")),
+    }
+}
+
+fn fail_everywhere(life: &Life, call: Call, once: bool, kind: ErrorKind) -> Checked {
+    let what =
+        |n: u64, text: String| format!("{life:?}, {call:?} {n} fails with {kind:?}, once {once}: {text}");
+    for n in 0.. {
+        let disk = SimDisk::new(life.seed);
+        disk.set_plan(Plan::FailAt { call, n, once, kind });
+        let (world, has_failed) = live_with_errors(life, &disk).map_err(|text| what(n, text))?;
+        let has_reached = disk.calls(call) > n;
+        disk.set_plan(Plan::Fine);
+        // Both what the next process sees without a crash, and what a crash leaves.
+        for keep in [Keep::Everything, Keep::Nothing, Keep::Subset] {
+            let mut world = world.branch();
+            let disk = disk.crash(keep, Tear::Sectors512, n);
+            let store =
+                Store::open_on(disk, &options()).map_err(|error| what(n, format!("{keep:?}: {error}")))?;
+            world.check(&store).map_err(|text| what(n, format!("{keep:?}: {text}")))?;
+        }
+        if !has_reached {
+            return if has_failed { Err(what(n, "an error out of nowhere".to_owned())) } else { Ok(()) };
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn calls_fail_everywhere() {
+    for seed in 0..crate::seeds(1) {
+        for life in [
+            Life { seed, steps: 16, largest_head: 300, reopen_every: 5 },
+            Life { seed: seed + 100, steps: 14, largest_head: 60_000, reopen_every: 9 },
+        ] {
+            for call in [Call::Read, Call::Write, Call::Sync] {
+                for once in [true, false] {
+                    fail_everywhere(&life, call, once, ErrorKind::Other).unwrap();
+                }
+            }
+            fail_everywhere(&life, Call::Write, true, ErrorKind::StorageFull).unwrap();
+            fail_everywhere(&life, Call::Write, false, ErrorKind::StorageFull).unwrap();
+        }
+    }
+}
+
+/// Fills a disk to the brim, and empties it again by deletes.
+#[test]
+fn a_full_disk_is_a_clean_error_and_deletes_make_room() {
+    for capacity_kib in [700, 900, 1500, 3000, 9000] {
+        let disk = SimDisk::new(capacity_kib);
+        disk.set_capacity(capacity_kib * 1024);
+        let store = Store::open_on(disk.clone(), &options()).unwrap();
+        let mut random = sim::Random::new(capacity_kib);
+        let mut stored = 0u64;
+        let mut put = |store: &Store, number: u64| {
+            let head: Vec<u8> = (0..2000).flat_map(|_| random.next().to_le_bytes()).collect();
+            let mut tx = store.begin();
+            tx.put(TableId::CATALOG, &number.to_be_bytes(), &head)?;
+            store.wait_durable(tx.commit()?.sequence)
+        };
+        let full = loop {
+            match put(&store, stored) {
+                Ok(()) => stored += 1,
+                Err(error) => break error,
+            }
+        };
+        assert!(matches!(full, Error::Full { .. }), "{full}");
+        assert!(stored >= capacity_kib / 120, "only {stored} records of 16 KiB in {capacity_kib} KiB");
+        assert_eq!(store.snapshot().count(TableId::CATALOG).unwrap(), stored);
+        assert!(store.verify().unwrap().is_clean());
+        // Deletes go through, one by one, and what they free can be used.
+        for number in 0..stored {
+            let mut tx = store.begin();
+            tx.delete(TableId::CATALOG, &number.to_be_bytes()).unwrap();
+            let committed = tx
+                .commit()
+                .unwrap_or_else(|error| panic!("delete {number} of {stored} in {capacity_kib} KiB: {error}"));
+            store.wait_durable(committed.sequence).unwrap();
+        }
+        for number in 0..stored / 2 {
+            put(&store, number)
+                .unwrap_or_else(|error| panic!("put {number} of {stored} in {capacity_kib} KiB: {error}"));
+        }
+        drop(store);
+        let store = Store::open_on(disk, &options()).unwrap();
+        assert_eq!(store.snapshot().count(TableId::CATALOG).unwrap(), stored / 2);
+        assert!(store.verify().unwrap().is_clean());
+    }
+}
