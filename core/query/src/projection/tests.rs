@@ -3,6 +3,7 @@
 use super::*;
 use crate::NoResources;
 use multifora_model::extjson::{Mode, parse_document, to_text};
+use proptest::prelude::*;
 
 fn raw(bytes: &[u8]) -> RawDoc<'_> {
     RawDoc::framed(bytes).unwrap()
@@ -224,5 +225,62 @@ fn needed_paths() {
         let paths = find(spec, "{}").unwrap().needed_paths();
         let wanted = wanted.map(|paths| paths.iter().map(|p| (*p).to_owned()).collect::<Vec<_>>());
         assert_eq!(paths, wanted, "{spec}");
+    }
+}
+
+fn json(depth: u32) -> BoxedStrategy<String> {
+    let leaf =
+        prop_oneof![(0i32..3).prop_map(|n| n.to_string()), Just("null".to_owned()), Just("\"s\"".to_owned())];
+    leaf.prop_recursive(depth, 24, 4, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(|v| format!("[{}]", v.join(", "))),
+            document_of(inner),
+        ]
+    })
+    .boxed()
+}
+
+fn document_of(value: impl Strategy<Value = String>) -> impl Strategy<Value = String> {
+    prop::collection::btree_map("[abc]", value, 0..4).prop_map(|fields| {
+        let fields: Vec<String> = fields.into_iter().map(|(k, v)| format!("\"{k}\": {v}")).collect();
+        format!("{{{}}}", fields.join(", "))
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Results are documents; projecting twice is projecting once; and what an inclusion keeps of a path is gone
+    /// after the exclusion of the same path.
+    #[test]
+    fn inclusion_and_exclusion_are_opposites(doc in document_of(json(3)), path in "[abc]([.][abc]){0,2}") {
+        let include = find(&format!(r#"{{"_id": 0, "{path}": 1}}"#), "{}").unwrap();
+        let exclude = find(&format!(r#"{{"{path}": 0}}"#), "{}").unwrap();
+        let (kept, rest) = (apply(&include, &doc).unwrap(), apply(&exclude, &doc).unwrap());
+        prop_assert_eq!(&apply(&include, &kept).unwrap(), &kept);
+        prop_assert_eq!(&apply(&exclude, &rest).unwrap(), &rest);
+        let has_leaf = |text: &str| {
+            let bytes = parse_document(text).unwrap();
+            let parts: Vec<&str> = path.split('.').collect();
+            holds(raw(&bytes), &parts)
+        };
+        prop_assert_eq!(has_leaf(&kept), has_leaf(&doc));
+        prop_assert!(!has_leaf(&rest));
+    }
+}
+
+/// Is there anything at the path, arrays on the way being looked into at every depth?
+fn holds(doc: RawDoc<'_>, path: &[&str]) -> bool {
+    fn below(value: multifora_model::RawValue<'_>, path: &[&str]) -> bool {
+        match (value.as_doc(), value.as_array()) {
+            (Some(doc), _) => holds(doc, path),
+            (_, Some(array)) => array.iter().any(|element| below(element.value, path)),
+            _ => false,
+        }
+    }
+    match path {
+        [] => true,
+        [last] => doc.get(last).is_some(),
+        [first, rest @ ..] => doc.get(first).is_some_and(|value| below(value, rest)),
     }
 }

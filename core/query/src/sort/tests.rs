@@ -3,6 +3,7 @@
 use super::*;
 use multifora_model::extjson::parse_document;
 use multifora_model::{DocumentView, RawDoc};
+use proptest::prelude::*;
 
 fn spec(text: &str) -> SortSpec {
     SortSpec::compile(RawDoc::framed(&parse_document(text).unwrap()).unwrap()).unwrap()
@@ -134,4 +135,23 @@ fn a_large_sort_is_refused() {
     let record = vec![0; 1 << 20];
     let refused = (0..101).find_map(|_| sorter.add(&view, &record).err());
     assert_eq!(refused.unwrap().code().code(), 292);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// The first `n` of a sort are the first `n` whether a heap finds them or all are sorted, and equal keys
+    /// keep their order.
+    #[test]
+    fn limits_agree_with_full_sorts(values in prop::collection::vec((0i32..5, -2i32..3), 0..60), n in 0u64..70) {
+        let docs: Vec<String> = values.iter().map(|(a, b)| format!(r#"{{"a": [{a}, {b}], "b": {b}}}"#)).collect();
+        let docs: Vec<&str> = docs.iter().map(String::as_str).collect();
+        let all = order(r#"{"a": -1, "b": 1}"#, &docs, None);
+        let first = order(r#"{"a": -1, "b": 1}"#, &docs, Some(n));
+        let cut = all.len().min(usize::try_from(n).unwrap());
+        prop_assert_eq!(&first, &all[..cut]);
+        let mut by_hand: Vec<usize> = (0..docs.len()).collect();
+        by_hand.sort_by_key(|at| (-values[*at].0.max(values[*at].1), values[*at].1));
+        prop_assert_eq!(all, by_hand);
+    }
 }
