@@ -4,7 +4,9 @@
 //! Errors cross as text `code codeName message`; the TypeScript side makes them MongoServerErrors.
 //! A panic in a plain method or in a task would abort the process, so every body is guarded.
 
-use multiforadb::{Connection, ConnectionInfo, Database, Durability, Error, OpenOptions, ServeOptions, Server};
+use multiforadb::{
+    Connection, ConnectionInfo, Database, Durability, Error, OpenOptions, ServeOptions, Server,
+};
 use napi::bindgen_prelude::{AsyncTask, Buffer};
 use napi::{Env, Task};
 use napi_derive::napi;
@@ -18,7 +20,9 @@ fn js_error(error: &Error) -> napi::Error {
 fn guarded<T>(work: impl FnOnce() -> Result<T, Error>) -> napi::Result<T> {
     match catch_unwind(AssertUnwindSafe(work)) {
         Ok(result) => result.map_err(|error| js_error(&error)),
-        Err(_) => Err(js_error(&Error::internal("the engine failed inside; close the file and open it again"))),
+        Err(_) => {
+            Err(js_error(&Error::internal("the engine failed inside; close the file and open it again")))
+        }
     }
 }
 
@@ -69,16 +73,17 @@ fn open_engine(path: &str, options: &NativeOpenOptions) -> Result<Engine, Error>
         ..OpenOptions::default()
     };
     if let Some(bytes) = options.cache {
-        open.cache_bytes = usize::try_from(bytes).map_err(|_| Error::bad_value("cache must be at least 0"))?;
+        open.cache_bytes =
+            usize::try_from(bytes).map_err(|_| Error::bad_value("cache must be at least 0"))?;
     }
     if let Some(every_ms) = options.relaxed_ms {
-        open.durability = Durability::Relaxed { every_ms: u64::from(every_ms) };
+        open.durability = Durability::Relaxed { sync_every_ms: u64::from(every_ms) };
     }
     if let Some(secs) = options.ttl_sweep_secs {
         open.ttl_sweep_secs = u64::from(secs);
     }
     let database = Database::open(path, &open)?;
-    let connection = Arc::new(database.connect(ConnectionInfo::new("node")));
+    let connection = Arc::new(database.connect(ConnectionInfo::in_process("node")));
     Ok(Engine { database, connection })
 }
 
@@ -114,7 +119,12 @@ impl Task for CommandTask {
     type JsValue = Buffer;
 
     fn compute(&mut self) -> napi::Result<Vec<u8>> {
-        run(&self.connection, &self.db, &self.body, self.sequence.as_ref().map(|(n, d)| (n.as_str(), d.as_slice())))
+        run(
+            &self.connection,
+            &self.db,
+            &self.body,
+            self.sequence.as_ref().map(|(n, d)| (n.as_str(), d.as_slice())),
+        )
     }
 
     fn resolve(&mut self, _env: Env, reply: Vec<u8>) -> napi::Result<Buffer> {
@@ -269,7 +279,7 @@ impl Task for StopTask {
     fn compute(&mut self) -> napi::Result<()> {
         guarded(|| {
             let server = self.0.lock().ok().and_then(|mut slot| slot.take());
-            if let Some(mut server) = server {
+            if let Some(server) = server {
                 server.stop();
             }
             Ok(())

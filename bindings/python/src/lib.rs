@@ -5,7 +5,7 @@
 //! and `guarded` does so for the other calls.
 
 use multiforadb::{
-    Connection, ConnectionInfo, Database, DocumentSequence, Durability, Error, OpenOptions, ServeOptions, Server,
+    Connection, ConnectionInfo, Database, Durability, Error, OpenOptions, ServeOptions, Server,
 };
 use pyo3::exceptions::{PyException, PyRuntimeError};
 use pyo3::prelude::*;
@@ -56,13 +56,13 @@ impl Engine {
             options.cache_bytes = bytes;
         }
         if let Some(every_ms) = relaxed_ms {
-            options.durability = Durability::Relaxed { every_ms };
+            options.durability = Durability::Relaxed { sync_every_ms: every_ms };
         }
         if let Some(secs) = ttl_sweep_secs {
             options.ttl_sweep_secs = secs;
         }
         let database = guarded(py, || Database::open(&path, &options))?;
-        let connection = database.connect(ConnectionInfo::new("python"));
+        let connection = database.connect(ConnectionInfo::in_process("python"));
         Ok(Engine { database, connection })
     }
 
@@ -97,8 +97,14 @@ impl Engine {
         replica_set: Option<String>,
         advertise: Option<String>,
     ) -> PyResult<Listener> {
-        let options =
-            ServeOptions { bind: bind.to_owned(), port, socket, replica_set, advertise, ..ServeOptions::default() };
+        let options = ServeOptions {
+            bind: bind.to_owned(),
+            port,
+            socket,
+            replica_set,
+            advertise,
+            ..ServeOptions::default()
+        };
         let server = guarded(py, || multiforadb::serve(&self.database, options))?;
         let address = server.local_addr().map(|a| (a.port(), a.to_string()));
         Ok(Listener { server: Mutex::new(Some(server)), address })
@@ -137,7 +143,7 @@ impl Listener {
     fn stop(&self, py: Python<'_>) -> PyResult<()> {
         let server = self.server.lock().ok().and_then(|mut slot| slot.take());
         guarded(py, || {
-            if let Some(mut server) = server {
+            if let Some(server) = server {
                 server.stop();
             }
             Ok(())
