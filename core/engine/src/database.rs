@@ -171,6 +171,9 @@ impl Database {
             upkeep: Upkeep::default(),
         });
         let database = Database { shared };
+        if !database.is_read_only() {
+            crate::write::index_build::remove_unfinished_builds(&database)?;
+        }
         database.start_upkeep()?;
         Ok(database)
     }
@@ -285,10 +288,6 @@ impl Database {
 
     pub(crate) fn connections(&self) -> Vec<Arc<ConnectionShared>> {
         self.shared.connections.lock().values().cloned().collect()
-    }
-
-    pub(crate) fn connection_count(&self) -> usize {
-        self.shared.connections.lock().len()
     }
 
     pub(crate) fn forget_connection(&self, id: u64) {

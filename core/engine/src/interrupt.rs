@@ -70,7 +70,7 @@ impl Interrupt {
 
     fn check_deadline(&self, deadline: Instant) -> Result<()> {
         let n = self.shared.checks.fetch_add(1, Ordering::Relaxed);
-        if n % CHECKS_PER_CLOCK_READ == 0 && Instant::now() >= deadline {
+        if n.is_multiple_of(CHECKS_PER_CLOCK_READ) && Instant::now() >= deadline {
             return Err(Error::new(ErrorCode::MaxTimeMSExpired, "operation exceeded time limit"));
         }
         Ok(())

@@ -60,7 +60,9 @@ impl Default for ServeOptions {
 
 /// Takes the listener's few log lines; by default nobody does.
 #[derive(Clone, Default)]
-pub struct Log(Option<Arc<dyn Fn(&str) + Send + Sync>>);
+pub struct Log(Option<Arc<Sink>>);
+
+type Sink = dyn Fn(&str) + Send + Sync;
 
 impl Log {
     /// Lines go to this function.

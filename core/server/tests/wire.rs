@@ -1,4 +1,5 @@
 //! The listener over real sockets: what drivers send, and what nobody should.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 use multifora_engine::{Database, OpenOptions};
 use multifora_model::raw::read_i32;

@@ -28,6 +28,7 @@ mod drop_database;
 mod drop_indexes;
 mod end_sessions;
 mod find;
+mod find_and_modify;
 mod fsync;
 pub mod generic;
 mod get_cmd_line_opts;
@@ -105,6 +106,7 @@ pub static REGISTRY: &[&CommandSpec] = &[
     &drop_indexes::SPEC,
     &end_sessions::SPEC,
     &find::SPEC,
+    &find_and_modify::SPEC,
     &fsync::SPEC,
     &get_cmd_line_opts::SPEC,
     &get_log::SPEC,
