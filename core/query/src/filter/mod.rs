@@ -4,7 +4,7 @@
 //! a tree of [`FilterNode`]s. The tree is immutable, shared by [`Clone`], decided on document bytes
 //! without allocation, and read by the engine's planner.
 //!
-//! Module order: `node` · `predicate` · `set` · `registry` · `operands` · `parse` · `evaluate`.
+//! Module order: `node` · `predicate` · `set` · `registry` · `operands` · `parse` · `restricted` · `evaluate`.
 
 mod evaluate;
 mod node;
@@ -12,6 +12,7 @@ mod operands;
 mod parse;
 mod predicate;
 mod registry;
+mod restricted;
 mod set;
 
 pub use node::{CompareOp, Comparison, FieldTest, FilterNode, RegexTest, Test};
@@ -47,6 +48,16 @@ impl Filter {
     /// MongoDB's error for an unknown operator or an operand it does not allow.
     pub fn compile(query: RawDoc<'_>, context: &CompileContext) -> Result<Self> {
         Ok(Filter { root: Arc::new(parse::query(query, context)?) })
+    }
+
+    /// Compiles a condition on something that is no document of a collection (`$pull`, `arrayFilters`,
+    /// `$elemMatch` in a projection).
+    ///
+    /// # Errors
+    /// As [`compile`](Self::compile); `QueryFeatureNotAllowed` for `$expr`.
+    pub fn compile_restricted(query: RawDoc<'_>, context: &CompileContext) -> Result<Self> {
+        restricted::check(query)?;
+        Self::compile(query, context)
     }
 
     /// The operand of `$pull` and the condition of `arrayFilters`-like places: operators that apply

@@ -19,7 +19,7 @@ pub(super) fn document(
         Some(filter) => filter.matches_with_position(view, res)?.and_then(|matched| matched.position),
         None => None,
     };
-    let pass = Pass { kind: projection.kind, root: *view, res, position };
+    let pass = Pass { kind: projection.kind, root: *view, res, position, is_chosen: false };
     pass.document(&projection.root, view, out)
 }
 
@@ -30,6 +30,8 @@ struct Pass<'p> {
     res: &'p dyn Resources,
     /// The position that the query matched.
     position: Option<u32>,
+    /// The element at that position has been chosen: arrays inside it stay whole.
+    is_chosen: bool,
 }
 
 impl Pass<'_> {
@@ -57,7 +59,7 @@ impl Pass<'_> {
         match child {
             Child::Slice(slice) => put_slice(*slice, name, value, out),
             Child::Positional => {
-                if let Some(array) = value.as_array() {
+                if let Some(array) = value.as_array().filter(|_| !self.is_chosen) {
                     put_one(name, self.matched_element(array)?, out);
                 } else {
                     put(out, name, value);
@@ -106,19 +108,19 @@ impl Pass<'_> {
         let start = begin(out);
         let mut payload = Vec::new();
         let mut kept = 0;
-        let mut push = |value: RawValue<'_>, out: &mut Vec<u8>| -> Result<()> {
+        let mut push = |pass: &Pass<'_>, value: RawValue<'_>, out: &mut Vec<u8>| -> Result<()> {
             payload.clear();
-            if let Some(ty) = self.below(node, value, &mut payload)? {
+            if let Some(ty) = pass.below(node, value, &mut payload)? {
                 push_element(out, kept, RawValue { ty, bytes: &payload });
                 kept += 1;
             }
             Ok(())
         };
-        if node.is_positional {
-            push(self.matched_element(array)?, out)?;
+        if node.is_positional && !self.is_chosen {
+            push(&Pass { is_chosen: true, ..*self }, self.matched_element(array)?, out)?;
         } else {
             for element in array {
-                push(element.value, out)?;
+                push(self, element.value, out)?;
             }
         }
         frame(out, start);

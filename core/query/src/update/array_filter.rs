@@ -4,7 +4,7 @@ use crate::CompileContext;
 use crate::filter::Filter;
 use crate::resources::NoResources;
 use crate::write::{begin, frame, put};
-use multifora_model::{DocumentView, Error, ErrorCode, RawDoc, RawValue, Result};
+use multifora_model::{DocumentView, Error, RawDoc, RawValue, Result};
 
 /// The filters by identifier.
 #[derive(Clone, Debug, Default)]
@@ -29,8 +29,8 @@ impl ArrayFilters {
             };
             let caused = |e: Error| e.context("Error parsing array filter :: caused by :: ");
             let mut identifier = None;
+            let filter = Filter::compile_restricted(query, context).map_err(caused)?;
             find_identifier(query, &mut identifier, 0).map_err(caused)?;
-            let filter = Filter::compile(query, context).map_err(caused)?;
             let Some(identifier) = identifier else {
                 return Err(Error::failed_to_parse(
                     "Cannot use an expression without a top-level field name in arrayFilters",
@@ -88,10 +88,6 @@ fn find_identifier<'q>(query: RawDoc<'q>, found: &mut Option<&'q str>, depth: us
                         find_identifier(branch, found, depth + 1)?;
                     }
                 }
-            }
-            "$expr" | "$where" | "$text" | "$jsonSchema" => {
-                let message = format!("{name} is not allowed in this context");
-                return Err(Error::new(ErrorCode::QueryFeatureNotAllowed, message));
             }
             _ if name.starts_with('$') => {}
             _ => agree(name.split('.').next().unwrap_or_default(), found)?,

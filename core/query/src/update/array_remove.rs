@@ -34,12 +34,12 @@ pub(super) fn parse_pull(operand: &Element<'_>, context: &OperandContext<'_>) ->
     let value = operand.value;
     let is_query = value.as_doc().filter(|doc| !begins_with_field_operator(*doc));
     let condition = match is_query {
-        Some(query) => Condition::Document(Filter::compile(query, context.context)?),
+        Some(query) => Condition::Document(Filter::compile_restricted(query, context.context)?),
         None if matches!(value.ty, ElementType::Document | ElementType::Regex) => {
             let mut query = Vec::new();
             wrap(value, &mut query);
             let query = RawDoc::framed(&query).unwrap_or(RawDoc::EMPTY);
-            Condition::Value(Filter::compile(query, context.context)?)
+            Condition::Value(Filter::compile_restricted(query, context.context)?)
         }
         None => Condition::Equal(value.into()),
     };

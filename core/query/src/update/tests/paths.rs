@@ -122,6 +122,28 @@ fn all_elements_and_array_filters() {
         (r#"{"k": [1]}"#, r#"{"$inc": {"k.$[x]": 1}}"#, None, "2"),
         (r#"{"k": [1]}"#, r#"{"$set": {"k.$[X]": 1}}"#, Some(r#"[{"X": 1}]"#), "2"),
         (r#"{"k": [1]}"#, r#"{"$set": {"k.$[x]": 1}}"#, Some(r#"[{"$expr": true}]"#), "224"),
+        (r#"{"k": [1]}"#, r#"{"$set": {"k.$[x]": 1}}"#, Some(r#"[{"$where": "1"}]"#), "2"),
+        (r#"{"k": [1]}"#, r#"{"$set": {"k.$[x]": 1}}"#, Some(r#"[{"$alwaysTrue": 1}]"#), "9"),
+        (r#"{"k": [1]}"#, r#"{"$set": {"k.$[$i]": 1}}"#, Some(r#"[{"$i": 1}]"#), "2"),
+        (
+            r#"{"k": [0, 1, 3]}"#,
+            r#"{"$set": {"k.$[i]": 2}}"#,
+            Some(r#"[{"$or": [{"i": 0}, {"i": 3}]}]"#),
+            r#"{"k": [2, 1, 2]}"#,
+        ),
+        (
+            r#"{"k": [[0, 1], [0]]}"#,
+            r#"{"$set": {"k.$[].$[j]": 2}}"#,
+            Some(r#"[{"j": 0}]"#),
+            r#"{"k": [[2, 1], [2]]}"#,
+        ),
+        (
+            r#"{"k": [[0], [1]]}"#,
+            r#"{"$addToSet": {"k.$[i]": 2}}"#,
+            Some(r#"[{"i": 0}]"#),
+            r#"{"k": [[0, 2], [1]]}"#,
+        ),
+        (r#"{"a": [0]}"#, r#"{"$rename": {"a": "b"}}"#, Some(r#"[{"i": 0}]"#), "9"),
     ];
     for (before, update, filters, wanted) in rows {
         check(before, "{}", update, filters, wanted);
@@ -137,6 +159,15 @@ fn conflicts() {
         (r#"{}"#, r#"{"$set": {"a.$[].b": 1, "a.0": 1}}"#, "40"),
         (r#"{}"#, r#"{"$set": {"a": 1, "ab": 2}, "$inc": {"a1": 1}}"#, r#"{"a": 1, "a1": 1, "ab": 2}"#),
     ]);
+    let nested = r#"{"a": [{"x": 0, "b": [{"y": 0, "c": 0}]}, {"x": 1, "b": [{"y": 0, "c": 0}]}]}"#;
+    let both = r#"{"$set": {"a.$[i].b.$[k].c": 1, "a.$[j].b.$[k].c": 2}}"#;
+    let filters = |j: u32| format!(r#"[{{"i.x": 0}}, {{"j.x": {j}}}, {{"k.y": 0}}]"#);
+    check(nested, "{}", both, Some(&filters(0)), "40");
+    let apart = r#"{"a": [{"x": 0, "b": [{"y": 0, "c": 1}]}, {"x": 1, "b": [{"y": 0, "c": 2}]}]}"#;
+    check(nested, "{}", both, Some(&filters(1)), apart);
+    let fields = r#"{"$set": {"a.$[i].b.$[k].c": 1, "a.$[j].b.$[k].d": 2}}"#;
+    let merged = r#"{"a": [{"x": 0, "b": [{"y": 0, "c": 1, "d": 2}]}, {"x": 1, "b": [{"y": 0, "c": 0}]}]}"#;
+    check(nested, "{}", fields, Some(&filters(0)), merged);
     let error = run("{}", r#"{"$set": {"a.b": 1}, "$inc": {"a": 1}}"#).unwrap_err();
     assert_eq!(error.message(), "Updating the path 'a' would create a conflict at 'a'");
 }
