@@ -1,5 +1,5 @@
 /** Bulk writes: runs of operations of one kind become one command each. */
-import { BulkWriteResult, type Document, MongoBulkWriteError, WriteError } from 'mongodb';
+import { type Document, MongoBulkWriteError } from 'mongodb';
 import type { OperationOptions } from './client';
 import { checkReplacement, checkUpdate, type Collection, deleteStatement, giveId, updateStatement } from './collection';
 
@@ -79,6 +79,67 @@ function* batches(collection: Collection, statements: Statement[], ordered: bool
   if (batch) yield batch;
 }
 
+/** One write that failed, with the driver's fields (the driver's own class cannot be imported). */
+export class WriteError {
+  constructor(readonly err: { index: number; code: number; errmsg: string; errInfo?: Document; op: Document }) {}
+  get code(): number { return this.err.code; }
+  get index(): number { return this.err.index; }
+  get errmsg(): string { return this.err.errmsg; }
+  get errInfo(): Document | undefined { return this.err.errInfo; }
+  getOperation(): Document { return this.err.op; }
+  toJSON(): Document { return { code: this.code, index: this.index, errmsg: this.errmsg, op: this.err.op }; }
+  toString(): string { return `WriteError(${JSON.stringify(this.toJSON())})`; }
+}
+
+interface Totals {
+  ok: number;
+  writeErrors: WriteError[];
+  writeConcernErrors: unknown[];
+  insertedIds: { index: number; _id: unknown }[];
+  nInserted: number;
+  nUpserted: number;
+  nMatched: number;
+  nModified: number;
+  nRemoved: number;
+  upserted: Document[];
+}
+
+/** What a bulk write did, with the driver's fields (the driver's own class cannot be imported). */
+export class BulkWriteResult {
+  readonly ok: number;
+  readonly insertedCount: number;
+  readonly matchedCount: number;
+  readonly modifiedCount: number;
+  readonly deletedCount: number;
+  readonly upsertedCount: number;
+  readonly insertedIds: Record<number, any>;
+  readonly upsertedIds: Record<number, any>;
+  private readonly writeErrors: WriteError[];
+
+  /** @internal */
+  constructor(totals: Totals, ordered: boolean) {
+    this.ok = totals.ok;
+    this.insertedCount = totals.nInserted;
+    this.matchedCount = totals.nMatched;
+    this.modifiedCount = totals.nModified;
+    this.deletedCount = totals.nRemoved;
+    this.upsertedCount = totals.upserted.length;
+    this.upsertedIds = Object.fromEntries(totals.upserted.map((u) => [u['index'], u['_id']]));
+    const failed = new Set(totals.writeErrors.map((error) => error.index));
+    const stop = ordered && failed.size > 0 ? Math.min(...failed) : Infinity;
+    const inserted = totals.insertedIds.filter(({ index }) => index < stop && !failed.has(index));
+    this.insertedIds = Object.fromEntries(inserted.map(({ index, _id }) => [index, _id]));
+    this.writeErrors = totals.writeErrors;
+    Object.defineProperty(this, 'writeErrors', { enumerable: false });
+  }
+
+  isOk(): boolean { return this.ok === 1; }
+  hasWriteErrors(): boolean { return this.writeErrors.length > 0; }
+  getWriteErrors(): WriteError[] { return this.writeErrors; }
+  getWriteErrorCount(): number { return this.writeErrors.length; }
+  getWriteErrorAt(index: number): WriteError | undefined { return this.writeErrors[index]; }
+}
+
 /** Runs the operations; rejects with MongoBulkWriteError when any of them failed. */
 export async function runBulk(
   collection: Collection, operations: Document[], options: OperationOptions & Document
@@ -87,10 +148,10 @@ export async function runBulk(
   if (operations.length === 0) throw new TypeError('Invalid BulkOperation, Batch cannot be empty');
   const { ordered = true, session, bypassDocumentValidation, comment, let: variables } = options as Document;
   const statements = operations.map(parse);
-  const result = {
-    ok: 1, writeErrors: [] as WriteError[], writeConcernErrors: [],
+  const result: Totals = {
+    ok: 1, writeErrors: [], writeConcernErrors: [],
     insertedIds: statements.flatMap((s, index) => (s.kind === 'insert' ? [{ index, _id: s.body['_id'] }] : [])),
-    nInserted: 0, nUpserted: 0, nMatched: 0, nModified: 0, nRemoved: 0, upserted: [] as Document[],
+    nInserted: 0, nUpserted: 0, nMatched: 0, nModified: 0, nRemoved: 0, upserted: [],
   };
   for (const batch of batches(collection, statements, ordered as boolean, options)) {
     const { kind, indexes, documents } = batch;
@@ -102,30 +163,29 @@ export async function runBulk(
     const reply = await collection.db.client.runCommand(
       collection.dbName, command, { ...collection.bson, session }, ARRAY[kind], Buffer.concat(documents)
     );
-    const n = reply['n'] as number;
+    const n = Number(reply['n']);
     const upserted = (reply['upserted'] ?? []) as Document[];
     if (kind === 'insert') result.nInserted += n;
     if (kind === 'delete') result.nRemoved += n;
     if (kind === 'update') {
       result.nUpserted += upserted.length;
       result.nMatched += n - upserted.length;
-      result.nModified += (reply['nModified'] as number | undefined) ?? 0;
-      result.upserted.push(...upserted.map((u) => ({ ...u, index: indexes[u['index'] as number] })));
+      result.nModified += Number(reply['nModified'] ?? 0);
+      result.upserted.push(...upserted.map((u) => ({ ...u, index: indexes[Number(u['index'])] })));
     }
     for (const error of (reply['writeErrors'] ?? []) as Document[]) {
-      const index = indexes[error['index'] as number]!;
-      const { code, errmsg, errInfo } = error as { code: number; errmsg: string; errInfo?: Document };
-      result.writeErrors.push(new WriteError({ index, code, errmsg, errInfo: errInfo!, op: statements[index]!.body }));
+      const index = indexes[Number(error['index'])]!;
+      const { errmsg, errInfo } = error as { errmsg: string; errInfo?: Document };
+      const code = Number(error['code']);
+      result.writeErrors.push(new WriteError({ index, code, errmsg, errInfo, op: statements[index]!.body }));
     }
     if (ordered && result.writeErrors.length > 0) break;
   }
-  // The driver declares the constructor internal; its results are what users' code expects to get.
-  const Result = BulkWriteResult as unknown as new (result: Document, ordered: boolean) => BulkWriteResult;
-  const bulk = new Result(result, ordered as boolean);
+  const bulk = new BulkWriteResult(result, ordered as boolean);
   const first = result.writeErrors[0];
   if (first) {
     const error = { message: first.errmsg ?? 'write operation failed', code: first.code, writeErrors: result.writeErrors };
-    throw new MongoBulkWriteError(error, bulk);
+    throw new MongoBulkWriteError(error as never, bulk as never);
   }
   return bulk;
 }

@@ -7,7 +7,7 @@ import {
   Binary, BSON, type BSONSerializeOptions, type Document, MongoClient, type MongoClientOptions, MongoNotConnectedError,
 } from 'mongodb';
 import { Db } from './db';
-import { checkReply, nativeError } from './errors';
+import { decodeReply, nativeError } from './errors';
 import { type Engine, native, type NativeListener, type NativeOpenOptions } from './native';
 
 /** Options of {@link open}. */
@@ -132,7 +132,7 @@ export class MultiforaClient {
   }
 
   private decode(reply: Uint8Array, options: OperationOptions): Document {
-    return checkReply(BSON.deserialize(reply, bsonOptions(options, this.bson)));
+    return decodeReply(reply, bsonOptions(options, this.bson));
   }
 
   private encode(command: Document, options: OperationOptions): Uint8Array {

@@ -1,9 +1,9 @@
 /** A collection: the documents, and what can be done with them. */
 import {
-  BSON, type BSONSerializeOptions, type BulkWriteResult, type DeleteResult, type Document, type InsertManyResult,
+  BSON, type BSONSerializeOptions, type DeleteResult, type Document, type InsertManyResult,
   type InsertOneResult, ObjectId, type UpdateResult,
 } from 'mongodb';
-import { runBulk } from './bulk';
+import { type BulkWriteResult, runBulk } from './bulk';
 import type { OperationOptions } from './client';
 import { AggregationCursor, CommandCursor, FindCursor, sortDocument } from './cursor';
 import type { Db } from './db';
@@ -79,8 +79,8 @@ export class Collection<T extends Document = Document> {
     const upserted = reply['upserted'] as Document[] | undefined;
     return {
       acknowledged: true,
-      matchedCount: upserted ? 0 : (reply['n'] as number),
-      modifiedCount: (reply['nModified'] as number | undefined) ?? 0,
+      matchedCount: upserted ? 0 : Number(reply['n']),
+      modifiedCount: Number(reply['nModified'] ?? 0),
       upsertedCount: upserted?.length ?? 0,
       upsertedId: (upserted?.[0]?.['_id'] as ObjectId | undefined) ?? null,
     };
@@ -109,7 +109,7 @@ export class Collection<T extends Document = Document> {
     const deletes = [deleteStatement(filter, limit, options)];
     const reply = await this.command({ delete: this.collectionName, ordered: true, deletes, comment, let: variables }, options);
     checkWrite(reply);
-    return { acknowledged: true, deletedCount: reply['n'] as number };
+    return { acknowledged: true, deletedCount: Number(reply['n']) };
   }
 
   /** Deletes the first document that matches. */
@@ -178,13 +178,13 @@ export class Collection<T extends Document = Document> {
     if (typeof limit === 'number') pipeline.push({ $limit: limit });
     pipeline.push({ $group: { _id: 1, n: { $sum: 1 } } });
     const found = await this.aggregate<Document>(pipeline, rest).toArray();
-    return (found[0]?.['n'] as number | undefined) ?? 0;
+    return Number(found[0]?.['n'] ?? 0);
   }
 
   /** How many documents there are, from the collection's own count. */
   async estimatedDocumentCount(options: Options = {}): Promise<number> {
     const { maxTimeMS, comment } = options;
-    return (await this.command({ count: this.collectionName, maxTimeMS, comment }, options))['n'] as number;
+    return Number((await this.command({ count: this.collectionName, maxTimeMS, comment }, options))['n']);
   }
 
   /** The distinct values of a field. */

@@ -1,8 +1,8 @@
 /** Cursors: batches fetched as they are needed. */
-import { BSON, type BSONSerializeOptions, type Document, Long, MongoCursorExhaustedError, MongoCursorInUseError } from 'mongodb';
+import { type BSONSerializeOptions, type Document, Long, MongoCursorExhaustedError, MongoCursorInUseError } from 'mongodb';
 import { bsonOptions, type ClientSession, type OperationOptions } from './client';
 import type { Db } from './db';
-import { checkReply } from './errors';
+import { decodeReply } from './errors';
 
 /** What all cursors can do. */
 export abstract class AbstractCursor<T = Document> implements AsyncIterable<T> {
@@ -56,7 +56,7 @@ export abstract class AbstractCursor<T = Document> implements AsyncIterable<T> {
       ? this.firstCommand()
       : { getMore: this.cursorId, collection: this.namespace, batchSize: this.nextBatchSize() };
     const bytes = await this.db.client.run(this.db.databaseName, command, this.options);
-    const reply = checkReply(BSON.deserialize(bytes, this.documentOptions()));
+    const reply = decodeReply(bytes, this.documentOptions());
     const cursor = reply['cursor'] as Document;
     this.batch = cursor[first ? 'firstBatch' : 'nextBatch'] as Document[];
     this.at = 0;
@@ -241,7 +241,7 @@ export class FindCursor<T = Document> extends AbstractCursor<T> {
   async count(): Promise<number> {
     const { filter, skip, limit, hint, maxTimeMS, collation } = this.find;
     const command = { count: this.name, query: filter, skip, limit, hint, maxTimeMS, collation };
-    return (await this.db.command(command, this.options))['n'] as number;
+    return Number((await this.db.command(command, this.options))['n']);
   }
 
   /** The plan. */

@@ -1,5 +1,5 @@
 /** From the engine's errors to the driver's MongoServerError. */
-import { type Document, MongoServerError } from 'mongodb';
+import { BSON, type BSONSerializeOptions, type Document, MongoServerError } from 'mongodb';
 
 /** An error reply as the exception that the driver throws for it. */
 export function serverError(reply: Document): MongoServerError {
@@ -14,9 +14,11 @@ export function nativeError(error: unknown): Error {
   return new MongoServerError({ ok: 0, code: Number(parts[1]), codeName: parts[2], message: parts[3] });
 }
 
-/** Throws the error of a reply that is not ok. */
-export function checkReply(reply: Document): Document {
-  if (reply['ok'] !== 1) throw serverError(reply);
+/** A reply decoded by the caller's BSON options; throws its error when it is not ok. */
+export function decodeReply(bytes: Uint8Array, options: BSONSerializeOptions): Document {
+  const reply = BSON.deserialize(bytes, options);
+  // Unpromoted numbers are objects; the error itself has plain ones whatever documents are to become.
+  if (Number(reply['ok']) !== 1) throw serverError(BSON.deserialize(bytes));
   return reply;
 }
 
