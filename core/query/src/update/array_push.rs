@@ -34,13 +34,13 @@ pub(super) fn parse(operand: &Element<'_>, _: &OperandContext<'_>) -> Result<Box
     let mut seen: Vec<&str> = Vec::new();
     for modifier in modifiers {
         if seen.contains(&modifier.name()) {
-            return Err(Error::bad_value(format!("Only one {} is allowed", modifier.name())));
+            return Err(Error::bad_value(format!("Only one {} is supported.", modifier.name())));
         }
         seen.push(modifier.name());
         match modifier.name() {
             "$each" => push.values = each(modifier.value)?,
-            "$position" => push.position = Some(whole_number(modifier.value, "$position")?),
-            "$slice" => push.slice = Some(whole_number(modifier.value, "$slice")?),
+            "$position" => push.position = Some(whole_number(modifier.value, POSITION_REFUSAL)?),
+            "$slice" => push.slice = Some(whole_number(modifier.value, SLICE_REFUSAL)?),
             "$sort" => push.sort = Some(ElementOrder::parse(modifier.value)?),
             other => return Err(Error::bad_value(format!("Unrecognized clause in $push: {other}"))),
         }
@@ -58,13 +58,12 @@ fn each(value: RawValue<'_>) -> Result<Vec<OwnedValue>> {
     Ok(values.iter().map(|e| e.value.into()).collect())
 }
 
-fn whole_number(value: RawValue<'_>, name: &str) -> Result<i64> {
-    Number::from_value(value).and_then(Number::as_i64_exact).ok_or_else(|| {
-        Error::bad_value(format!(
-            "The value for {name} must be an integer value but was given type: {}",
-            value.ty.name()
-        ))
-    })
+const POSITION_REFUSAL: &str = "The value for $position must be an integer value, not of type: ";
+const SLICE_REFUSAL: &str = "The value for $slice must be an integer value but was given type: ";
+
+fn whole_number(value: RawValue<'_>, refusal: &str) -> Result<i64> {
+    let number = Number::from_value(value).and_then(Number::as_i64_exact);
+    number.ok_or_else(|| Error::bad_value(format!("{refusal}{}", value.ty.name())))
 }
 
 impl ElementOrder {

@@ -2,7 +2,7 @@
 
 use super::operators::{Effect, Modifier, OperandContext, Site};
 use super::replacement::current_timestamp;
-use multifora_model::{Element, ElementType, Error, OwnedValue, RawValue, Result, compare, text};
+use multifora_model::{Element, ElementType, Error, OwnedValue, RawValue, Result, compare};
 use std::cmp::Ordering;
 
 #[derive(Debug)]
@@ -122,11 +122,9 @@ fn current_date_type(operand: RawValue<'_>) -> Result<ElementType> {
         }
     }
     found.ok_or_else(|| {
-        Error::bad_value(format!(
-            "The '$type' string field is required to be 'date' or 'timestamp': {{$currentDate: {{field : {{$type: \
-             'date'}}}}}}, found {}",
-            text::value(operand)
-        ))
+        Error::bad_value(
+            "The '$type' string field is required to be 'date' or 'timestamp': {$currentDate: {field : {$type: 'date'}}}",
+        )
     })
 }
 
