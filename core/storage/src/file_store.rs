@@ -67,8 +67,11 @@ fn len_of(disk: &dyn Disk) -> Result<u64> {
 
 /// Opens or creates a locked file for writing.
 pub(crate) fn open(disk: Arc<dyn Disk>, options: &Options) -> Result<Opened> {
+    let len_bytes = len_of(&*disk)?;
+    // The length that is seen is set again, for the same reason: what is synced below must count.
+    disk.set_len(len_bytes).map_err(|error| Error::io("set the length of", disk.place(), &error))?;
     disk.sync().map_err(|error| Error::io("sync", disk.place(), &error))?;
-    let found = superblock::find(&*disk, len_of(&*disk)?, INITIAL_BYTES, true)?;
+    let found = superblock::find(&*disk, len_bytes, INITIAL_BYTES, true)?;
     let superblock = match found {
         Found::Database { damage: Some(error), .. } => return Err(error),
         Found::Database { superblock, damage: None } => superblock,

@@ -195,6 +195,7 @@ impl Store {
     pub fn sync(&self) -> Result<()> {
         let shared = self.shared();
         let Medium::File(file) = &shared.medium else { return Ok(()) };
+        file.poison.check()?;
         let newest = shared.published.read().sequence;
         file.log.wait(&shared.section, Until::Sequence(newest))
     }

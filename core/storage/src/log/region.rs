@@ -126,43 +126,45 @@ impl Log {
         // What is kept of a region for deletes is less than a tenth of it.
         let needed = (need.bytes() + need.bytes() / 10).next_multiple_of(UNIT_BYTES);
         let least = needed + EXTENSION_BYTES + CONTROL_BYTES + UNIT_BYTES;
-        let (last_bytes, spare) = {
+        let (last_bytes, in_log, spare) = {
             let mut writer = self.writer.lock();
-            (writer.regions.back().map_or(0, |region| region.extent.len_bytes), writer.spare.take())
+            let in_log = writer.regions.iter().map(|region| region.extent.len_bytes).sum::<u64>();
+            let last_bytes = writer.regions.back().map_or(0, |region| region.extent.len_bytes);
+            (last_bytes, in_log, writer.spare.take())
         };
-        let largest = match spare {
-            Some(extent) if extent.len_bytes >= least => return Ok(extent),
-            spare => {
-                let mut space = space.lock();
-                spare.into_iter().for_each(|extent| space.release(extent));
-                let part = (space.end() / REGION_PART_OF_FILE).next_power_of_two();
-                part.clamp(*REGION_GROWTH_BYTES.start(), *REGION_GROWTH_BYTES.end())
+        if let Some(spare) = spare {
+            let is_enough = spare.len_bytes >= least;
+            if is_enough && claim_free(&*self.disk, space, in_log + spare.len_bytes).is_ok() {
+                return Ok(spare);
             }
-        };
+            space.lock().release(spare);
+        }
+        let part = (space.lock().end() / REGION_PART_OF_FILE).next_power_of_two();
+        let largest = part.clamp(*REGION_GROWTH_BYTES.start(), *REGION_GROWTH_BYTES.end());
         let wanted = (last_bytes * 2).clamp(FIRST_REGION_BYTES, largest).max(least);
-        let claimed = self.claim_region(space, wanted);
+        let claimed = self.claim_region(space, in_log, wanted);
         let Err(Error::Full { .. }) = claimed else { return claimed };
-        let claimed = self.claim_region(space, FIRST_REGION_BYTES.max(least));
+        let claimed = self.claim_region(space, in_log, FIRST_REGION_BYTES.max(least));
         match (claimed, need) {
             (Err(Error::Full { .. }), Need::ToFreeSpace(_)) => {}
             (claimed, _) => return claimed,
         }
-        let in_file = space.lock().allocate_in_file(least);
-        let kept = || self.writer.lock().kept_for_deletes.take_if(|kept| kept.len_bytes >= least);
-        in_file.or_else(kept).ok_or_else(|| Error::Full { place: self.disk.place().to_owned() })
+        let kept = self.writer.lock().kept_for_deletes.take_if(|kept| kept.len_bytes >= least);
+        let in_file = || space.lock().allocate_in_file(least);
+        kept.or_else(in_file).ok_or_else(|| Error::Full { place: self.disk.place().to_owned() })
     }
 
     /// Takes a region of this size, filled with zeros so that a durable write into it need not allocate blocks, and
-    /// claims as much again for the checkpoint that is going to free it. Its length is durable before anything names
+    /// claims as much again as all regions have for the checkpoint that is going to free them. Its length is durable before anything names
     /// it.
-    fn claim_region(&self, space: &Mutex<Space>, len_bytes: u64) -> Result<Extent> {
+    fn claim_region(&self, space: &Mutex<Space>, in_log: u64, len_bytes: u64) -> Result<Extent> {
         let extent = {
             let mut space = space.lock();
             let limit = space.used_bytes();
             space.allocate_below(len_bytes, limit)
         };
-        let filled =
-            write_zeros(&*self.disk, extent).and_then(|()| claim_free(&*self.disk, space, len_bytes));
+        let filled = write_zeros(&*self.disk, extent)
+            .and_then(|()| claim_free(&*self.disk, space, in_log + len_bytes));
         if let Err(error) = filled {
             let mut space = space.lock();
             space.release(extent);

