@@ -1,4 +1,5 @@
 //! Writes that are sent twice apply once, also after the file was opened again.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod support;
 

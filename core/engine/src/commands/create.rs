@@ -55,6 +55,9 @@ static TO_COME: &[&str] = &[
 static KEPT: &[&str] =
     &["storageEngine", "validator", "validationLevel", "validationAction", "indexOptionDefaults"];
 
+/// What a validator does when it is not told.
+static VALIDATION_DEFAULTS: [(&str, &str); 2] = [("validationLevel", "strict"), ("validationAction", "error")];
+
 fn run(context: &CommandContext<'_>, request: &Request<'_>, _reply: &mut DocBuilder) -> Result<()> {
     let args = Args::command("create", FIELDS, request)?;
     let ns = args.namespace(request)?;
@@ -79,6 +82,13 @@ fn kept_options(args: &Args<'_>) -> Vec<u8> {
     for name in KEPT {
         if let Some(value) = args.get(name) {
             kept.append(name, value);
+        }
+    }
+    if args.doc("validator").is_some() {
+        for (name, default) in VALIDATION_DEFAULTS {
+            if args.get(name).is_none() {
+                kept.str(name, default);
+            }
         }
     }
     kept.finish()
@@ -150,9 +160,8 @@ fn same_options(a: RawDoc<'_>, b: RawDoc<'_>) -> bool {
 }
 
 fn is_default(name: &str, value: RawValue<'_>) -> bool {
-    match name {
-        "validationLevel" => value.as_str() == Some("strict"),
-        "validationAction" => value.as_str() == Some("error"),
-        _ => value.as_doc().is_some_and(RawDoc::is_empty),
+    match VALIDATION_DEFAULTS.iter().find(|row| row.0 == name) {
+        Some((_, default)) => value.as_str() == Some(default),
+        None => value.as_doc().is_some_and(RawDoc::is_empty),
     }
 }

@@ -162,20 +162,16 @@ const SIGNATURE: [&str; 5] = ["key", "collation", "partialFilterExpression", "un
 const OTHER_OPTIONS: [&str; 2] = ["expireAfterSeconds", "hidden"];
 
 fn same_option(a: RawDoc<'_>, b: RawDoc<'_>, option: &str) -> bool {
-    match (a.get(option), b.get(option)) {
-        (Some(a), Some(b)) => compare::compare(a, b) == Ordering::Equal || (is_flag(a) && flag(a) == flag(b)),
-        (None, None) => true,
+    let (a, b) = (a.get(option), b.get(option));
+    if spec_options::kind_of(option) == Some(OptionKind::Flag) {
         // `unique: false` says what its absence says.
-        (Some(one), None) | (None, Some(one)) => is_flag(one) && !flag(one) && option != "expireAfterSeconds",
+        return a.is_some_and(spec_options::truth) == b.is_some_and(spec_options::truth);
     }
-}
-
-fn is_flag(value: RawValue<'_>) -> bool {
-    value.ty == ElementType::Bool || value.ty.is_number()
-}
-
-fn flag(value: RawValue<'_>) -> bool {
-    spec_options::truth(value)
+    match (a, b) {
+        (Some(a), Some(b)) => compare(a, b) == Ordering::Equal,
+        (None, None) => true,
+        _ => false,
+    }
 }
 
 /// The key pattern of a specification that was checked before.
@@ -254,11 +250,12 @@ fn normalized(spec: RawDoc<'_>, name: &str, key: RawDoc<'_>) -> Vec<u8> {
     out.i32("v", spec.get("v").and_then(spec_options::whole_number).map_or(INDEX_VERSION, |v| v as i32));
     out.doc("key", key).str("name", name);
     for option in spec {
-        if matches!(option.name(), "v" | "key" | "name" | "ns" | "dropDups") {
+        // The only collation accepted is the simple one, which is none.
+        if matches!(option.name(), "v" | "key" | "name" | "ns" | "dropDups" | "collation") {
             continue;
         }
         match spec_options::kind_of(option.name()) {
-            Some(OptionKind::Flag) => out.bool(option.name(), flag(option.value)),
+            Some(OptionKind::Flag) => out.bool(option.name(), spec_options::truth(option.value)),
             Some(OptionKind::Seconds) => {
                 out.append(option.name(), spec_options::seconds_value(option.value).as_ref())
             }

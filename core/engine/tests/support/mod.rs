@@ -116,3 +116,12 @@ impl Reply {
         self.get(path)?.as_ref().as_str().map(str::to_owned)
     }
 }
+
+/// Sets a flag when it goes, also by a panic: so that threads that run until then do not run for ever.
+pub struct SetOnDrop<'a>(pub &'a std::sync::atomic::AtomicBool);
+
+impl Drop for SetOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, std::sync::atomic::Ordering::Relaxed);
+    }
+}
