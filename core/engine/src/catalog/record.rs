@@ -101,8 +101,7 @@ pub fn index_info(spec: ParsedSpec, table: TableId) -> Result<IndexInfo> {
         fields: spec.fields,
         unique: spec.unique,
         sparse: spec.sparse,
-        // The planner does not yet prove that a query's filter implies a partial index's.
-        hidden: spec.hidden || partial_filter.is_some(),
+        hidden: spec.hidden,
         expire_after_secs: spec.expire_after_secs,
         partial_filter,
         table,

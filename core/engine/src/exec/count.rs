@@ -96,8 +96,7 @@ fn count_keys(
         return Ok(found);
     }
     let mut rows = IndexRows::open(reads, scan)?;
-    while rows.next(examined)?.is_some() {
-        interrupt.check()?;
+    while rows.next(interrupt, examined)?.is_some() {
         found += 1;
     }
     Ok(found)

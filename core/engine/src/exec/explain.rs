@@ -51,9 +51,8 @@ pub struct Explained<'a> {
 pub fn row_stages<'a>(spec: &QuerySpec, plan: &Plan, sort: Option<RawDoc<'a>>) -> Vec<Stage<'a>> {
     let mut stages = Vec::new();
     let blocking = sort.filter(|_| spec.sort.is_some() && !plan.in_order);
-    match (spec.limit, blocking) {
-        (Some(limit), None) => stages.push(Stage::Limit(limit)),
-        _ => {}
+    if let (Some(limit), None) = (spec.limit, blocking) {
+        stages.push(Stage::Limit(limit));
     }
     if spec.skip > 0 {
         stages.push(Stage::Skip(spec.skip));

@@ -7,13 +7,14 @@
 //!
 //! A blocking sort holds keys and row numbers, not documents: what it gives back is fetched again.
 //!
-//! Module order: `spec` · `resources` · `compile` · `source` · `count` · `batch` · `pipeline` ·
+//! Module order: `spec` · `resources` · `compile` · `source` · `ordered` · `count` · `batch` · `pipeline` ·
 //! `explain`.
 
 pub mod batch;
 pub mod compile;
 pub mod count;
 pub mod explain;
+mod ordered;
 pub mod pipeline;
 pub mod resources;
 pub mod source;
@@ -29,8 +30,9 @@ use crate::plan::{self, Access, Plan};
 use crate::storage_error::from_storage;
 use multifora_model::{DocumentView, Error, RawDoc, Result};
 use multifora_query::filter::Filter;
-use multifora_query::sort::{SortSpec, Sorted, Sorter};
+use multifora_query::sort::SortSpec;
 use multifora_storage::{Read, Record, TableId};
+use ordered::{OrderedRows, Rescan};
 use source::{Examined, Source};
 
 /// A matching row.
@@ -83,21 +85,18 @@ pub fn open_rows(reads: &dyn Read, collection: &CollectionInfo, spec: &QuerySpec
 
 /// Matching rows, one at a time.
 pub struct RowStream {
-    source: Source,
-    records: TableId,
-    /// `None` when the access path decides alone.
-    filter: Option<Filter>,
+    found: FoundRows,
     order: Order,
     skip: u64,
     left: Option<u64>,
 }
 
 enum Order {
-    /// As the source gives them.
+    /// As they are found.
     AsFound,
     /// To be sorted first; with the number of rows that are needed.
     Unsorted(SortSpec, Option<u64>),
-    Sorted(Sorted),
+    Sorted(OrderedRows),
 }
 
 impl RowStream {
@@ -111,21 +110,14 @@ impl RowStream {
         spec: &QuerySpec,
         plan: &Plan,
     ) -> Result<RowStream> {
-        let decided = matches!(&plan.access, Access::Id(lookup) if lookup.decides);
         let order = match &spec.sort {
             Some(sort) if !plan.in_order => {
                 Order::Unsorted(sort.clone(), spec.limit.map(|limit| limit.saturating_add(spec.skip)))
             }
             _ => Order::AsFound,
         };
-        Ok(RowStream {
-            source: Source::open(reads, collection.records, &plan.access)?,
-            records: collection.records,
-            filter: spec.filter.clone().filter(|filter| !decided && !filter.is_always_true()),
-            order,
-            skip: spec.skip,
-            left: spec.limit,
-        })
+        let found = FoundRows::open(reads, collection.records, spec, &plan.access)?;
+        Ok(RowStream { found, order, skip: spec.skip, left: spec.limit })
     }
 
     /// The next row; `None` at the end. `reads` is what the stream was opened on.
@@ -138,12 +130,25 @@ impl RowStream {
         }
         loop {
             let row = match &mut self.order {
-                Order::AsFound => self.find(reads, interrupt)?,
-                Order::Unsorted(..) => {
-                    self.sort(reads, interrupt)?;
+                Order::AsFound => self.found.next(reads, interrupt)?,
+                Order::Unsorted(sort, limit) => {
+                    let mut rows = Rows { found: &mut self.found, reads, interrupt };
+                    self.order = Order::Sorted(OrderedRows::sort(sort.clone(), *limit, &mut rows)?);
                     continue;
                 }
-                Order::Sorted(sorted) => next_sorted(sorted, reads, self.records, interrupt)?,
+                Order::Sorted(sorted) => {
+                    let mut rows = Rows { found: &mut self.found, reads, interrupt };
+                    match sorted.next(&mut rows, interrupt)? {
+                        None => None,
+                        Some(id) => {
+                            match reads.get(self.found.records, &id.to_key()).map_err(from_storage)? {
+                                Some(record) => Some(Row { id, record }),
+                                // Deleted meanwhile by the transaction that reads.
+                                None => continue,
+                            }
+                        }
+                    }
+                }
             };
             let Some(row) = row else {
                 self.left = Some(0);
@@ -167,21 +172,38 @@ impl RowStream {
 
     /// What has been looked at so far.
     pub fn examined(&self) -> Examined {
-        self.source.examined
+        self.found.source.examined
+    }
+}
+
+/// Candidates that the filter accepts, as the access path gives them.
+struct FoundRows {
+    source: Source,
+    access: Access,
+    records: TableId,
+    /// `None` when the access path decides alone.
+    filter: Option<Filter>,
+}
+
+impl FoundRows {
+    fn open(reads: &dyn Read, records: TableId, spec: &QuerySpec, access: &Access) -> Result<Self> {
+        let decided = matches!(access, Access::Id(lookup) if lookup.decides);
+        Ok(FoundRows {
+            source: Source::open(reads, records, access)?,
+            access: access.clone(),
+            records,
+            filter: spec.filter.clone().filter(|filter| !decided && !filter.is_always_true()),
+        })
     }
 
-    /// The next candidate that the filter accepts.
-    fn find(&mut self, reads: &dyn Read, interrupt: &Interrupt) -> Result<Option<Row>> {
+    fn next(&mut self, reads: &dyn Read, interrupt: &Interrupt) -> Result<Option<Row>> {
         let resources = CommandResources::new(interrupt);
         let filter = self.filter.as_ref();
-        let mut matches = |head: &[u8]| {
-            interrupt.check()?;
-            match filter {
-                Some(filter) => filter.matches(&view_of(head)?, &resources),
-                None => Ok(true),
-            }
+        let mut matches = |head: &[u8]| match filter {
+            Some(filter) => filter.matches(&view_of(head)?, &resources),
+            None => Ok(true),
         };
-        while let Some(candidate) = self.source.next(reads, &mut matches)? {
+        while let Some(candidate) = self.source.next(reads, interrupt, &mut matches)? {
             if let Some(record) = candidate.record {
                 return Ok(Some(Row { id: candidate.row, record }));
             }
@@ -195,33 +217,24 @@ impl RowStream {
         }
         Ok(None)
     }
-
-    fn sort(&mut self, reads: &dyn Read, interrupt: &Interrupt) -> Result<()> {
-        let Order::Unsorted(spec, limit) = &self.order else { return Ok(()) };
-        let mut sorter = Sorter::new(spec.clone(), *limit);
-        while let Some(row) = self.find(reads, interrupt)? {
-            sorter.add(&row.view()?, &row.id.to_key())?;
-        }
-        interrupt.check()?;
-        self.order = Order::Sorted(sorter.finish());
-        Ok(())
-    }
 }
 
-fn next_sorted(
-    sorted: &mut Sorted,
-    reads: &dyn Read,
-    records: TableId,
-    interrupt: &Interrupt,
-) -> Result<Option<Row>> {
-    while let Some(key) = sorted.next_record() {
-        interrupt.check()?;
-        let Some(id) = RowId::from_key(key) else {
-            return Err(Error::internal("a sorted row has no number"));
-        };
-        if let Some(record) = reads.get(records, key).map_err(from_storage)? {
-            return Ok(Some(Row { id, record }));
-        }
+/// The found rows, as a sort asks for them.
+struct Rows<'r> {
+    found: &'r mut FoundRows,
+    reads: &'r dyn Read,
+    interrupt: &'r Interrupt,
+}
+
+impl Rescan for Rows<'_> {
+    fn restart(&mut self) -> Result<()> {
+        let examined = self.found.source.examined;
+        self.found.source = Source::open(self.reads, self.found.records, &self.found.access)?;
+        self.found.source.examined = examined;
+        Ok(())
     }
-    Ok(None)
+
+    fn next(&mut self) -> Result<Option<(RowId, Record)>> {
+        Ok(self.found.next(self.reads, self.interrupt)?.map(|row| (row.id, row.record)))
+    }
 }

@@ -19,14 +19,14 @@ pub struct PipelineBatches {
 
 /// What goes into the first stage.
 enum Input {
-    Rows(RowStream),
+    Rows(Box<RowStream>),
     Documents(Documents),
 }
 
 impl PipelineBatches {
     /// A pipeline over a stream that was opened on `snapshot`.
     pub fn over_rows(snapshot: Snapshot, rows: RowStream, run: PipelineRun) -> Self {
-        PipelineBatches { snapshot, input: Input::Rows(rows), run, pending: None }
+        PipelineBatches { snapshot, input: Input::Rows(Box::new(rows)), run, pending: None }
     }
 
     /// A pipeline over documents that are known already (none, where there is no collection).

@@ -3,6 +3,7 @@
 //! A source owns its scans and gives row numbers (with the record, where it has it at hand). It knows
 //! nothing of filters; rows that more than one key leads to come once.
 
+use crate::interrupt::Interrupt;
 use crate::plan::bounds::Step;
 use crate::plan::interval::ByteRange;
 use crate::plan::{Access, IdLookup, IndexScan};
@@ -75,19 +76,21 @@ impl Source {
     pub fn next(
         &mut self,
         reads: &dyn Read,
+        interrupt: &Interrupt,
         wanted: &mut dyn FnMut(&[u8]) -> Result<bool>,
     ) -> Result<Option<Candidate>> {
         loop {
+            interrupt.check()?;
             let row = match &mut self.kind {
                 Kind::Nothing => None,
-                Kind::Table(scan) => return next_in_table(scan, &mut self.examined, wanted),
+                Kind::Table(scan) => return next_in_table(scan, interrupt, &mut self.examined, wanted),
                 Kind::Id(lookup) => match lookup.take() {
                     Some(lookup) => find_by_id(reads, &lookup, &mut self.examined)?,
                     None => None,
                 },
-                Kind::Index(rows) => rows.next(&mut self.examined)?,
+                Kind::Index(rows) => rows.next(interrupt, &mut self.examined)?,
                 Kind::Union { waiting, current } => {
-                    next_in_union(reads, waiting, current, &mut self.examined)?
+                    next_in_union(reads, waiting, current, interrupt, &mut self.examined)?
                 }
             };
             let Some(row) = row else { return Ok(None) };
@@ -100,10 +103,12 @@ impl Source {
 
 fn next_in_table(
     scan: &mut Scan,
+    interrupt: &Interrupt,
     examined: &mut Examined,
     wanted: &mut dyn FnMut(&[u8]) -> Result<bool>,
 ) -> Result<Option<Candidate>> {
     while let Some(entry) = scan.next().map_err(from_storage)? {
+        interrupt.check()?;
         examined.docs += 1;
         if wanted(entry.head())? {
             let row =
@@ -125,11 +130,12 @@ fn next_in_union(
     reads: &dyn Read,
     waiting: &mut std::vec::IntoIter<IndexScan>,
     current: &mut Option<IndexRows>,
+    interrupt: &Interrupt,
     examined: &mut Examined,
 ) -> Result<Option<RowId>> {
     loop {
         if let Some(rows) = current
-            && let Some(row) = rows.next(examined)?
+            && let Some(row) = rows.next(interrupt, examined)?
         {
             return Ok(Some(row));
         }
@@ -172,8 +178,10 @@ impl IndexRows {
     }
 
     /// The next row.
-    pub fn next(&mut self, examined: &mut Examined) -> Result<Option<RowId>> {
+    pub fn next(&mut self, interrupt: &Interrupt, examined: &mut Examined) -> Result<Option<RowId>> {
         loop {
+            // A search from interval to interval can go on for long without giving a row.
+            interrupt.check()?;
             let Some(entry) = self.scan.next().map_err(from_storage)? else { return Ok(None) };
             examined.keys += 1;
             let step = match self.checked {

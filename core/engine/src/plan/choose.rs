@@ -129,7 +129,9 @@ impl Chooser<'_> {
                 rated.extend(self.rate_union(conjuncts, alternatives)?);
             }
         } else if rated.is_empty() {
-            return Err(no_plan("the hinted index cannot be used for this query"));
+            return Err(no_plan(
+                "the hinted partial index does not have all documents that the query asks for",
+            ));
         }
         self.best(rated, hinted.is_some())
     }
@@ -137,7 +139,9 @@ impl Chooser<'_> {
     fn rate(&self, candidate: Candidate, hinted: bool) -> Result<Option<Rated>> {
         let order =
             self.spec.sort.as_ref().and_then(|sort| order_of(&candidate.index, &candidate.bounds, sort));
-        if candidate.bounds.is_full() && order.is_none() && !hinted {
+        // All keys of an index lead to all rows, except for a sparse or partial one.
+        let selects = candidate.index.sparse || candidate.index.partial_filter.is_some();
+        if candidate.bounds.is_full() && order.is_none() && !hinted && !selects {
             return Ok(None);
         }
         let keys = self.count_keys(&candidate.index, &candidate.bounds)?;

@@ -48,9 +48,14 @@ impl Conjunct<'_> {
         self.scopes.iter().any(|scope| scope.path_len == shared_parts && other.scopes.contains(scope))
     }
 
+    /// A test of the document itself that must hold.
+    pub fn is_plain(&self) -> bool {
+        !self.negated && self.scopes.is_empty()
+    }
+
     /// `path == constant`.
     pub fn is_equality(&self) -> bool {
-        !self.negated && matches!(self.test, Test::Compare(c) if c.op == CompareOp::Eq)
+        self.is_plain() && matches!(self.test, Test::Compare(c) if c.op == CompareOp::Eq)
     }
 }
 

@@ -68,6 +68,9 @@ fn lowest(direction: KeyDirection) -> &'static str {
     if direction == KeyDirection::Ascending { "MinKey" } else { "MaxKey" }
 }
 
+/// Bytes that are put back at most when a value is sought in front of a position.
+const MAX_DROPPED_BYTES: usize = 24;
+
 /// A position is either "before everything that begins with a value" or the first one after that.
 fn end(at: &[u8], direction: KeyDirection, is_lower: bool) -> End {
     let mut before = at.to_vec();
@@ -77,10 +80,14 @@ fn end(at: &[u8], direction: KeyDirection, is_lower: bool) -> End {
     if let Some(last) = before.last_mut() {
         *last = last.wrapping_sub(1);
     }
-    match value(&ascending(&before, direction)) {
-        Some(text) => End { text, included: !is_lower },
-        None => class_end(&ascending(at, direction), is_lower),
+    // The end of a prefix drops its trailing FF bytes, which an inverted value may well end with.
+    for _ in 0..=MAX_DROPPED_BYTES {
+        if let Some(text) = value(&ascending(&before, direction)) {
+            return End { text, included: !is_lower };
+        }
+        before.push(0xFF);
     }
+    class_end(&ascending(at, direction), is_lower)
 }
 
 fn ascending(bytes: &[u8], direction: KeyDirection) -> Vec<u8> {

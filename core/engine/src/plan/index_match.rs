@@ -10,6 +10,7 @@
 use super::bounds::IndexBounds;
 use super::conjunct::{Conjunct, Conjuncts};
 use super::interval::Intervals;
+use super::partial::implies;
 use super::values::{ValueBounds, negated_bounds, test_bounds};
 use crate::catalog::IndexInfo;
 use multifora_model::key::KeyDirection;
@@ -38,9 +39,15 @@ struct Usable<'c> {
     bounds: ValueBounds,
 }
 
-/// Every way in which the filter bounds this index. Empty when the index would hide matches
-/// (sparse, and the filter may hold for documents without the fields).
+/// Every way in which the filter bounds this index. Empty when the index would hide matches: a sparse
+/// one when the filter may hold for documents without the fields (unless the client insists), a
+/// partial one when its own condition does not follow from the filter.
 pub fn candidates(index: &Arc<IndexInfo>, conjuncts: &Conjuncts<'_>, hinted: bool) -> Vec<Candidate> {
+    if let Some(condition) = &index.partial_filter
+        && !implies(conjuncts, condition.root())
+    {
+        return Vec::new();
+    }
     let fields: Vec<Vec<Usable<'_>>> = index
         .fields
         .iter()

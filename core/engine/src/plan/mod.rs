@@ -4,7 +4,8 @@
 //! wrong. Plans are compared by counting: storage counts the keys of a range without reading them, so
 //! there are no trial runs and no cached plans that went stale.
 //!
-//! Module order: `interval` · `values` · `conjunct` · `bounds` · `index_match` · `hint` ·
+//! Module order: `interval` · `values` · `conjunct` · `bounds` · `partial` ·
+//! `index_match` · `hint` ·
 //! `choose` · `describe`.
 
 pub mod bounds;
@@ -14,6 +15,7 @@ pub mod describe;
 mod hint;
 pub mod index_match;
 pub mod interval;
+mod partial;
 mod values;
 
 pub(crate) use choose::key_range;
