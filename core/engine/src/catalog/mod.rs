@@ -57,7 +57,7 @@ pub struct IndexInfo {
     pub unique: bool,
     /// Documents without any of the fields have no entry.
     pub sparse: bool,
-    /// The planner does not use it (hidden by the user, or partial).
+    /// The planner does not use it.
     pub hidden: bool,
     /// Seconds after which documents expire by this index's date.
     pub expire_after_secs: Option<i64>,
