@@ -129,3 +129,93 @@ pub fn with_values_of_key(
     })?;
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalog::index_info;
+    use crate::index::ParsedSpec;
+    use multifora_model::{RawDoc, extjson, key::ValueKey};
+    use multifora_storage::TableId;
+
+    fn index(spec: &str) -> IndexInfo {
+        let bytes = extjson::parse_document(spec).unwrap();
+        let parsed = ParsedSpec::parse(RawDoc::framed(&bytes).unwrap()).unwrap();
+        index_info(parsed, TableId::from_u64(9)).unwrap()
+    }
+
+    fn keys(index: &IndexInfo, doc: &str) -> KeySet {
+        let bytes = extjson::parse_document(doc).unwrap();
+        keys_of(index, &DocumentView::whole(RawDoc::framed(&bytes).unwrap())).unwrap()
+    }
+
+    /// The keys of a one-field index, as the values they stand for.
+    #[track_caller]
+    fn check(spec: &str, doc: &str, values: &[&str]) {
+        let found: Vec<Vec<u8>> = keys(&index(spec), doc).iter().map(<[u8]>::to_vec).collect();
+        let mut wanted: Vec<Vec<u8>> = values
+            .iter()
+            .map(|text| match *text {
+                "undefined" => {
+                    ValueKey::new(RawValue { ty: ElementType::Undefined, bytes: &[] }).as_bytes().to_vec()
+                }
+                _ => ValueKey::new(extjson::parse_value(text).unwrap().as_ref()).as_bytes().to_vec(),
+            })
+            .collect();
+        wanted.sort();
+        assert_eq!(found, wanted, "{doc}");
+    }
+
+    #[test]
+    fn one_field() {
+        let spec = r#"{"key": {"a": 1}, "name": "n"}"#;
+        check(spec, r#"{"a": 5}"#, &["5"]);
+        check(spec, r#"{"b": 5}"#, &["null"]);
+        check(spec, r#"{"a": [3, 1, 3, {"x": 1}]}"#, &["1", "3", r#"{"x": 1}"#]);
+        check(spec, r#"{"a": []}"#, &["undefined"]);
+        check(spec, r#"{"a": [[1, 2], []]}"#, &["[1, 2]", "[]"]);
+        check(spec, r#"{"a": [null]}"#, &["null"]);
+    }
+
+    #[test]
+    fn dotted_paths_look_into_arrays() {
+        let spec = r#"{"key": {"a.b": 1}, "name": "n"}"#;
+        check(spec, r#"{"a": {"b": 1}}"#, &["1"]);
+        check(spec, r#"{"a": 7}"#, &["null"]);
+        check(spec, r#"{"a": [{"b": 1}, {"b": [2, 3]}, {"c": 1}, 4]}"#, &["null", "1", "2", "3"]);
+        check(spec, r#"{"a": []}"#, &["null"]);
+        check(spec, r#"{"a": [[{"b": 1}]]}"#, &["null"]);
+        check(r#"{"key": {"a.1": 1}, "name": "n"}"#, r#"{"a": [5, 6]}"#, &["6"]);
+        check(r#"{"key": {"a.0.b": 1}, "name": "n"}"#, r#"{"a": [{"b": 4}, {"b": 5}]}"#, &["4"]);
+        check(r#"{"key": {"a.0": 1}, "name": "n"}"#, r#"{"a": [[1, 2]]}"#, &["[1, 2]"]);
+    }
+
+    #[test]
+    fn sparse_leaves_out_what_has_nothing() {
+        let spec = r#"{"key": {"a.b": 1}, "name": "n", "sparse": true}"#;
+        check(spec, r#"{"a": 1}"#, &[]);
+        check(spec, r#"{"a": {"b": null}}"#, &["null"]);
+        check(spec, r#"{"a": [{"b": 1}, {"c": 1}]}"#, &["1"]);
+        let compound = index(r#"{"key": {"a": 1, "b": 1}, "name": "n", "sparse": true}"#);
+        assert_eq!(keys(&compound, r#"{"c": 1}"#).len(), 0);
+        assert_eq!(keys(&compound, r#"{"b": 1}"#).len(), 1);
+    }
+
+    #[test]
+    fn arrays_are_noted_by_path_and_order_follows_directions() {
+        let compound = index(r#"{"key": {"a": 1, "b": -1}, "name": "n"}"#);
+        assert_eq!(keys(&compound, r#"{"a": 1, "b": [1, 2]}"#).array_paths, 0b10);
+        assert_eq!(keys(&compound, r#"{"a": {"b": [1]}, "b": 1}"#).array_paths, 0);
+        let first = |doc: &str| keys(&compound, doc).iter().next().unwrap().to_vec();
+        assert!(first(r#"{"a": 1, "b": 2}"#) < first(r#"{"a": 1, "b": 1}"#));
+        assert!(first(r#"{"a": 1, "b": 1}"#) < first(r#"{"a": 1.5, "b": 9}"#));
+        assert_eq!(first(r#"{"a": 1, "b": 2}"#), first(r#"{"a": 1.0, "b": {"$numberDecimal": "2.0"}}"#));
+    }
+
+    #[test]
+    fn a_partial_index_holds_what_matches() {
+        let spec = r#"{"key": {"a": 1}, "name": "n", "partialFilterExpression": {"b": {"$gt": 1}}}"#;
+        check(spec, r#"{"a": 5, "b": 1}"#, &[]);
+        check(spec, r#"{"a": 5, "b": 2}"#, &["5"]);
+    }
+}

@@ -284,3 +284,48 @@ pub fn remove_unfinished_builds(database: &Database) -> Result<()> {
     }
     writer.wait_durable()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::connection::ConnectionInfo;
+    use crate::database::OpenOptions;
+    use multifora_model::{RawDoc, extjson};
+
+    #[test]
+    fn a_build_that_a_crash_left_behind_is_gone_after_opening() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("b.mfdb");
+        let options = OpenOptions::default().ttl_sweep_secs(0);
+        let run = |database: &Database, command: &str| {
+            let connection = database.connect(ConnectionInfo::in_process("rust"));
+            let reply = connection.command_bytes("d", &extjson::parse_document(command).unwrap());
+            extjson::to_text(RawDoc::framed(&reply).unwrap(), extjson::Mode::Relaxed)
+        };
+        let ns = Namespace::new("d", "c").unwrap();
+        {
+            let database = Database::open(&path, &options).unwrap();
+            run(&database, r#"{"insert": "c", "documents": [{"_id": 1, "a": [1]}]}"#);
+            let key = extjson::parse_document(r#"{"key": {"a": 1}, "name": "a", "unique": true}"#).unwrap();
+            let spec = ParsedSpec::parse(RawDoc::framed(&key).unwrap()).unwrap();
+            let interrupt = Interrupt::new();
+            let mut writer = Writer::for_work(&database, &interrupt);
+            change_built(&mut writer, &ns, |write| enter(write, vec![&spec])).unwrap();
+            writer.wait_durable().unwrap();
+            // Writers keep it, readers do not see it.
+            assert!(
+                run(&database, r#"{"insert": "c", "documents": [{"_id": 2, "a": 5}]}"#).contains("\"n\":1")
+            );
+            assert!(
+                run(&database, r#"{"insert": "c", "documents": [{"_id": 3, "a": 5}]}"#).contains("E11000")
+            );
+            assert!(!run(&database, r#"{"listIndexes": "c"}"#).contains("\"name\":\"a\""));
+            database.close().unwrap();
+        }
+        let database = Database::open(&path, &options).unwrap();
+        let snapshot = database.store().snapshot();
+        let collection = catalog::find(&snapshot, database.catalog_cache(), &ns).unwrap().unwrap();
+        assert_eq!((collection.indexes.len(), collection.building.len()), (1, 0));
+        assert!(run(&database, r#"{"insert": "c", "documents": [{"_id": 3, "a": 5}]}"#).contains("\"n\":1"));
+    }
+}
