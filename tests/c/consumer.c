@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <sys/socket.h>
 #include <sys/types.h>
+#include <time.h>
 #include <unistd.h>
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -364,7 +365,36 @@ static void threads(void) {
     }
     run_expecting(db, "{\"count\": \"t\"}", "\"n\":100");
     mf_error error;
-    CHECK_STATUS(mf_interrupt(db, &error), MF_OK);
+    CHECK_STATUS(mf_close(db, &error), MF_OK);
+}
+
+static _Atomic int32_t interrupted_code;
+
+/* Counts with a slow filter, over and over, until something fails; keeps the code of that failure. */
+static void *count_until_interrupted(void *argument) {
+    const char *count = "{\"count\": \"many\", \"query\": {\"$or\": [{\"_id\": {\"$not\": {\"$gte\": 0}}},"
+                        " {\"a\": {\"$regex\": \"(x+x+)+y\"}}, {\"b\": {\"$elemMatch\": {\"c\": 1}}}]}}";
+    mf_error error;
+    while (run(argument, NULL, count, NULL, &error) == MF_OK)
+        continue;
+    interrupted_code = error.code;
+    return NULL;
+}
+
+static void interrupt(void) {
+    mf_database *db = open_file();
+    mf_error error;
+    pthread_t worker;
+    CHECK(pthread_create(&worker, NULL, count_until_interrupted, db) == 0);
+    /* Between two commands there is nothing to interrupt, so it may take more than one attempt. */
+    for (int i = 0; interrupted_code == 0; i++) {
+        CHECK(i < 100000);
+        CHECK_STATUS(mf_interrupt(db, &error), MF_OK);
+        struct timespec pause = {0, 1000000};
+        nanosleep(&pause, NULL);
+    }
+    CHECK(pthread_join(worker, NULL) == 0);
+    CHECK(interrupted_code == 11601);
     run_expecting(db, "{\"ping\": 1}", "\"ok\":1");
     CHECK_STATUS(mf_close(db, &error), MF_OK);
 }
@@ -382,6 +412,7 @@ static const struct {
     {"files that cannot be opened", files_that_cannot_be_opened},
     {"serve", serve},
     {"threads", threads},
+    {"interrupt", interrupt},
 };
 
 int main(int argc, char **argv) {
