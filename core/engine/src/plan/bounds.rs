@@ -49,9 +49,9 @@ impl IndexBounds {
         &self.fields
     }
 
-    /// Every key is inside.
-    pub fn is_full(&self) -> bool {
-        self.fields.is_empty()
+    /// The first field is bounded, so that a scan need not pass through the whole index.
+    pub fn narrows(&self) -> bool {
+        self.fields.first().is_some_and(|first| !first.is_full())
     }
 
     /// No key is inside.

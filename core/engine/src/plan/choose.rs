@@ -139,9 +139,9 @@ impl Chooser<'_> {
     fn rate(&self, candidate: Candidate, hinted: bool) -> Result<Option<Rated>> {
         let order =
             self.spec.sort.as_ref().and_then(|sort| order_of(&candidate.index, &candidate.bounds, sort));
-        // All keys of an index lead to all rows, except for a sparse or partial one.
+        // Going through a whole index is no gain, unless it gives the order or leaves documents out.
         let selects = candidate.index.sparse || candidate.index.partial_filter.is_some();
-        if candidate.bounds.is_full() && order.is_none() && !hinted && !selects {
+        if !candidate.bounds.narrows() && order.is_none() && !hinted && !selects {
             return Ok(None);
         }
         let keys = self.count_keys(&candidate.index, &candidate.bounds)?;
@@ -180,7 +180,7 @@ impl Chooser<'_> {
         let mut best: Option<(Vec<IndexScan>, f64)> = None;
         for index in self.collection.indexes.iter().filter(|index| !index.hidden) {
             for candidate in candidates(index, conjuncts, false) {
-                if candidate.bounds.is_full() {
+                if !candidate.bounds.narrows() {
                     continue;
                 }
                 let keys = self.count_keys(&candidate.index, &candidate.bounds)?;

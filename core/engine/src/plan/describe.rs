@@ -87,7 +87,7 @@ fn end(at: &[u8], direction: KeyDirection, is_lower: bool) -> End {
         }
         before.push(0xFF);
     }
-    class_end(&ascending(at, direction), is_lower)
+    class_end(&ascending(at, direction), direction, is_lower)
 }
 
 fn ascending(bytes: &[u8], direction: KeyDirection) -> Vec<u8> {
@@ -114,7 +114,7 @@ const CLASSES: [(T, &str, &str); 12] = [
 ];
 
 /// The border of a type, or of the strings with a prefix.
-fn class_end(at: &[u8], is_lower: bool) -> End {
+fn class_end(at: &[u8], direction: KeyDirection, is_lower: bool) -> End {
     let Some((&class, rest)) = at.split_first() else {
         return End { text: String::from("MinKey"), included: true };
     };
@@ -122,17 +122,21 @@ fn class_end(at: &[u8], is_lower: bool) -> End {
         return End { text: format!("{:?}", String::from_utf8_lossy(rest)), included: is_lower };
     }
     let row = |class: u8| CLASSES.iter().find(|row| canonical_class(row.0) == class);
-    if let Some((_, first, _)) = row(class) {
-        return End { text: (*first).to_owned(), included: is_lower };
-    }
-    match row(class.wrapping_sub(1)) {
+    let top_of = |(ty, _, last): &(T, &str, &str)| {
         // Types with a greatest value include it.
-        Some((ty, _, last)) => {
-            let greatest = matches!(ty, T::Double | T::ObjectId | T::Bool | T::Date | T::Timestamp);
-            End { text: (*last).to_owned(), included: greatest && !is_lower }
-        }
-        None => End { text: format!("type {class}"), included: is_lower },
-    }
+        let greatest = matches!(ty, T::Double | T::ObjectId | T::Bool | T::Date | T::Timestamp);
+        End { text: (*last).to_owned(), included: greatest }
+    };
+    let bottom_of = |row: &(T, &str, &str), included| End { text: row.1.to_owned(), included };
+    let found = match direction {
+        KeyDirection::Ascending => row(class)
+            .map(|row| bottom_of(row, is_lower))
+            .or_else(|| row(class.wrapping_sub(1)).map(top_of).filter(|_| !is_lower)),
+        // Turned around, a border is the last byte string before the type.
+        KeyDirection::Descending if is_lower => row(class).map(top_of),
+        KeyDirection::Descending => row(class.wrapping_add(1)).map(|row| bottom_of(row, true)),
+    };
+    found.unwrap_or(End { text: format!("type {class}"), included: is_lower })
 }
 
 /// The one value that these bytes are the key of.
@@ -206,6 +210,9 @@ mod tests {
         assert_eq!(shown(CompareOp::Eq, five(), Down, false), "[5, 5]");
         assert_eq!(shown(CompareOp::Gt, five(), Up, false), "(5, inf]");
         assert_eq!(shown(CompareOp::Gt, five(), Up, true), "[inf, 5)");
+        assert_eq!(shown(CompareOp::Gt, five(), Down, false), "[inf, 5)");
+        assert_eq!(shown(CompareOp::Lt, five(), Down, false), "(5, -inf]");
+        assert_eq!(shown(CompareOp::Gte, OwnedValue::string("a"), Down, false), "({}, \"a\"]");
         assert_eq!(shown(CompareOp::Lte, five(), Up, false), "[-inf, 5]");
         assert_eq!(shown(CompareOp::Gte, OwnedValue::string("a"), Up, false), "[\"a\", {})");
         assert_eq!(shown(CompareOp::Lt, OwnedValue::string("a"), Up, false), "[\"\", \"a\")");
