@@ -53,6 +53,7 @@ codes! {
     InvalidLength = 16,
     ProtocolError = 17,
     AuthenticationFailed = 18,
+    BackgroundOperationInProgressForNamespace = 12587,
     IllegalOperation = 20,
     InvalidBSON = 22,
     AlreadyInitialized = 23,

@@ -37,6 +37,17 @@ pub fn store(txn: &mut Transaction, info: &CollectionInfo) -> Result<()> {
     txn.put(TableId::CATALOG, &info.ns.key(), &bytes).mapped()
 }
 
+/// Gives a collection the name that `renamed` carries; its tables stay.
+///
+/// # Errors
+/// As [`create`], for the new name.
+pub fn rename(txn: &mut Transaction, from: &Namespace, renamed: &CollectionInfo) -> Result<()> {
+    renamed.ns.check_creatable()?;
+    check_database_case(&*txn, &renamed.ns.db)?;
+    txn.delete(TableId::CATALOG, &from.key()).mapped()?;
+    store(txn, renamed)
+}
+
 /// Drops a collection with everything in it.
 pub fn drop_collection(txn: &mut Transaction, info: &CollectionInfo) -> Result<()> {
     for index in info.maintained() {

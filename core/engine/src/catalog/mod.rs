@@ -11,7 +11,7 @@ mod record;
 mod validator;
 
 pub use cache::CatalogCache;
-pub use change::{create, drop_collection, store};
+pub use change::{create, drop_collection, rename, store};
 pub use namespace::{MAX_DATABASE_NAME_BYTES, MAX_NAMESPACE_BYTES, Namespace, check_database_name};
 pub use record::index_info;
 pub use validator::Validator;

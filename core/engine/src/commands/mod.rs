@@ -14,6 +14,7 @@ use multifora_model::{DocBuilder, Error, Result};
 mod aggregate;
 pub mod args;
 mod build_info;
+mod coll_mod;
 mod connection_status;
 mod count;
 mod create;
@@ -48,6 +49,7 @@ mod list_databases;
 mod list_indexes;
 mod ping;
 mod refresh_sessions;
+mod rename_collection;
 mod replica_set_status;
 mod server_status;
 mod session_ids;
@@ -93,6 +95,7 @@ impl CommandSpec {
 pub static REGISTRY: &[&CommandSpec] = &[
     &aggregate::SPEC,
     &build_info::SPEC,
+    &coll_mod::SPEC,
     &connection_status::SPEC,
     &count::SPEC,
     &create::SPEC,
@@ -126,6 +129,7 @@ pub static REGISTRY: &[&CommandSpec] = &[
     &list_indexes::SPEC,
     &ping::SPEC,
     &refresh_sessions::SPEC,
+    &rename_collection::SPEC,
     &replica_set_status::SPEC,
     &server_status::SPEC,
     &set_feature_compatibility_version::SPEC,

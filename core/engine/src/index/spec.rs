@@ -7,7 +7,7 @@
 
 use crate::catalog::{IndexField, Namespace};
 use multifora_model::path::FieldPath;
-use multifora_model::{DocBuilder, ElementType, Error, ErrorCode, RawDoc, RawValue, Result, compare, text};
+use multifora_model::{DocBuilder, Error, ErrorCode, RawDoc, RawValue, Result, compare, text};
 use std::cmp::Ordering;
 
 use super::spec_options::{self, OptionKind};
