@@ -2,6 +2,8 @@
 //!
 //! `cargo bench -p multifora-storage --bench commits [-- FOLDER]`; FOLDER lies on the disk to be measured.
 
+#![expect(clippy::expect_used, reason = "a benchmark stops at the first thing that fails")]
+
 use multifora_storage::*;
 use std::os::unix::fs::FileExt;
 use std::path::Path;

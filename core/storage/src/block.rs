@@ -162,7 +162,7 @@ pub(crate) fn read(
         Error::corrupt(format!("{}, {owner}, block at byte {}", disk.place(), pointer.offset), what)
     };
     let end = pointer.offset.checked_add(pointer.extent_bytes());
-    if pointer.offset % UNIT_BYTES != 0 || end.is_none_or(|end| end > file_len) {
+    if !pointer.offset.is_multiple_of(UNIT_BYTES) || end.is_none_or(|end| end > file_len) {
         return Err(damaged("its pointer leads out of the file"));
     }
     let mut bytes = vec![0; HEADER_BYTES + pointer.stored_len_bytes as usize];

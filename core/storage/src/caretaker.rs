@@ -11,7 +11,7 @@ use parking_lot::{Condvar, Mutex};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long the log is quiet before it is sealed.
 const IDLE_MS: u64 = 50;
@@ -55,33 +55,47 @@ impl Bell {
 
     /// Sleeps for a while, or until it is time to stop: then false.
     fn pause(&self, ms: u64) -> bool {
+        let deadline = Instant::now() + Duration::from_millis(ms);
         let mut state = self.state.lock();
-        if !state.is_stopping {
-            self.rung.wait_for(&mut state, Duration::from_millis(ms));
-        }
+        while !state.is_stopping && !self.rung.wait_until(&mut state, deadline).timed_out() {}
         !state.is_stopping
     }
 }
 
-/// Starts the thread.
-pub(crate) fn start(shared: &Arc<Shared>) -> std::io::Result<JoinHandle<()>> {
+/// Starts the thread, and with relaxed durability a second one, so that a checkpoint does not hold its syncs up.
+pub(crate) fn start(shared: &Arc<Shared>) -> std::io::Result<Vec<JoinHandle<()>>> {
+    let mut threads = vec![spawn(shared, "multifora-store", IDLE_MS, round)?];
+    if let Durability::Relaxed { every_ms } = shared.options.durability {
+        threads.push(spawn(shared, "multifora-sync", every_ms.clamp(1, 60_000), sync_round)?);
+    }
+    Ok(threads)
+}
+
+type Round = fn(&Shared) -> crate::Result<bool>;
+
+fn spawn(shared: &Arc<Shared>, name: &str, pause_ms: u64, round: Round) -> std::io::Result<JoinHandle<()>> {
     let shared = Arc::clone(shared);
-    std::thread::Builder::new().name("multifora-store".to_owned()).spawn(move || {
+    std::thread::Builder::new().name(name.to_owned()).spawn(move || {
         while shared.bell.wait() {
-            let pause_ms = match shared.options.durability {
-                Durability::Sync => IDLE_MS,
-                Durability::Relaxed { every_ms } => every_ms.clamp(1, IDLE_MS),
-            };
             // A failure poisons the handle, which whoever uses it next is told.
             let is_quiet = round(&shared).unwrap_or(true);
             if !shared.bell.pause(pause_ms) {
                 return;
             }
             if !is_quiet {
-                shared.bell.has_work.store(true, Ordering::Release);
+                shared.bell.ring();
             }
         }
     })
+}
+
+/// Puts on the disk what was committed.
+fn sync_round(shared: &Shared) -> crate::Result<bool> {
+    let Medium::File(file) = &shared.medium else { return Ok(true) };
+    let newest = shared.published.read().sequence;
+    file.log.wait(&shared.section, Until::Sequence(newest))?;
+    // The other thread decides when there is nothing left to do.
+    Ok(true)
 }
 
 /// One look at everything; says whether nothing is left to do.
@@ -100,7 +114,7 @@ fn round(shared: &Shared) -> crate::Result<bool> {
             Err(error) => return Err(error),
         }
     }
-    if file.log.wants_checkpoint() {
+    if file.wants_checkpoint() {
         match file.checkpoint(shared) {
             Ok(()) | Err(crate::Error::Full { .. }) => {}
             Err(error) => return Err(error),

@@ -86,18 +86,18 @@ impl Store {
             return enter_section(shared, &mut transaction, None)?.ok_or(Error::Closed);
         };
         let mut changes = EncodedChanges::of(&transaction);
+        let only_deletes = transaction.only_deletes();
+        let room_bytes = Item::room_bytes(changes.bytes.len());
         loop {
             slow_down(shared, file);
             if let Some(committed) = enter_section(shared, &mut transaction, Some(&mut changes))? {
                 shared.bell.ring();
-                let queued_bytes = shared.section.lock().queue.queued_bytes();
-                if queued_bytes > QUEUE_BYTES {
+                if file.log.queued_bytes() > QUEUE_BYTES {
                     file.log.wait(&shared.section, Until::Sequence(committed.sequence.get()))?;
                 }
                 return Ok(committed);
             }
-            let room_bytes = Item::room_bytes(changes.bytes.len());
-            make_room(shared, file, room_bytes, transaction.only_deletes())?;
+            make_room(shared, file, room_bytes, only_deletes)?;
         }
     }
 }
@@ -154,6 +154,9 @@ fn enter_section(
         changes.fill(&rows, &state);
         let changes = std::mem::take(&mut changes.bytes);
         section.queue.push(Item::Commit { sequence, changes }, room_bytes, only_deletes);
+        if let Medium::File(file) = &shared.medium {
+            file.log.note_queue(&section.queue);
+        }
     }
     let old = std::mem::replace(&mut *shared.published.write(), Arc::new(state));
     drop(guard);
@@ -165,8 +168,7 @@ fn enter_section(
 
 /// Slows commits down when checkpoints do not keep up with the log, and takes one here when nobody else does.
 fn slow_down(shared: &Shared, file: &FileStore) {
-    let old_regions = shared.section.lock().queue.regions_begun();
-    let lag = old_regions.saturating_sub(file.log.freed_regions());
+    let lag = file.log.lag();
     if lag >= LAG_LIMIT {
         // A clean failure (a full disk) is met again when the log needs a region.
         let _ = file.checkpoint(shared);

@@ -28,7 +28,7 @@ pub struct Store {
 /// Ends the store with its last clone.
 struct Handle {
     shared: Arc<Shared>,
-    caretaker: Mutex<Option<JoinHandle<()>>>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
     owner_process: u32,
 }
 
@@ -138,19 +138,18 @@ impl Store {
 
     fn start(shared: Shared) -> Result<Store> {
         let shared = Arc::new(shared);
-        let mut thread = None;
+        let mut threads = Vec::new();
         if let (true, Medium::File(file)) = (shared.options.background, &shared.medium) {
             let started = caretaker::start(&shared);
-            thread =
-                Some(started.map_err(|error| Error::io("start a thread for", file.disk.place(), &error))?);
-            if file.log.wants_checkpoint() {
+            threads = started.map_err(|error| Error::io("start a thread for", file.disk.place(), &error))?;
+            if file.wants_checkpoint() {
                 shared.bell.ring();
             }
         }
         Ok(Store {
             handle: Arc::new(Handle {
                 shared,
-                caretaker: Mutex::new(thread),
+                threads: Mutex::new(threads),
                 owner_process: std::process::id(),
             }),
         })
@@ -223,14 +222,14 @@ impl Handle {
         if std::process::id() != self.owner_process {
             // A child of fork: thread, lock and log belong to the parent.
             shared.is_closed.store(true, Ordering::Release);
-            std::mem::forget(self.caretaker.lock().take());
+            std::mem::forget(std::mem::take(&mut *self.threads.lock()));
             return Ok(());
         }
         if !shared.begin_closing() {
             return Ok(());
         }
-        if let Some(thread) = self.caretaker.lock().take() {
-            // The thread's own panic has poisoned the handle already.
+        for thread in std::mem::take(&mut *self.threads.lock()) {
+            // A thread's own panic has poisoned the handle already.
             let _ = thread.join();
         }
         match &shared.medium {

@@ -1,5 +1,7 @@
 //! Stores in real files: locks, errors of opening, threads, and processes that are killed.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test stops at the first thing that fails")]
+
 use multifora_storage::*;
 use std::path::Path;
 use std::process::{Command, Stdio};

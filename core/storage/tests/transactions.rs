@@ -1,5 +1,7 @@
 //! Transactions over a store in memory: what they see, what they give, when they conflict.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test stops at the first thing that fails")]
+
 use multifora_storage::*;
 use std::ops::Bound;
 

@@ -26,6 +26,9 @@ use crate::tree::Tree;
 use std::sync::Arc;
 use walk::Written;
 
+/// A checkpoint is due when the log has left this part of the file behind, and at the latest after so many bytes.
+const LOG_PART_OF_FILE: u64 = 16;
+const LOG_BYTES: u64 = 64 << 20;
 /// Files below this size are not worth moving anything in.
 const MOVE_FROM_BYTES: u64 = 2 << 20;
 /// Less than this at the end of the file is left there.
@@ -66,6 +69,13 @@ impl Drop for PanicGuard<'_> {
 }
 
 impl FileStore {
+    /// Whether the log has left so much behind that a checkpoint is due: a checkpoint writes whole leaves for single
+    /// entries, so it waits longer in a large file.
+    pub(crate) fn wants_checkpoint(&self) -> bool {
+        let old_bytes = self.log.old_bytes();
+        old_bytes > 0 && old_bytes >= (self.space.lock().end() / LOG_PART_OF_FILE).min(LOG_BYTES)
+    }
+
     /// Takes a checkpoint, unless the last one holds everything.
     pub(crate) fn checkpoint(&self, shared: &Shared) -> Result<()> {
         let mut newest = self.newest.lock();

@@ -21,7 +21,7 @@ use crate::error::{Error, Result};
 use crate::poison::Poison;
 use parking_lot::{Condvar, Mutex};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 /// The log of an open file.
 pub(crate) struct Log {
@@ -37,8 +37,10 @@ pub(crate) struct Log {
     /// Every item of the queue before this one is on the disk.
     durable_items: AtomicU64,
     syncs: AtomicU64,
-    /// The oldest region that is still needed.
+    /// The oldest region that is still needed, and the newest into which commits go.
     oldest_region: AtomicU64,
+    newest_region: AtomicU64,
+    queued_bytes: AtomicUsize,
     may_compress: bool,
     owner_process: u32,
 }
@@ -75,6 +77,8 @@ impl Log {
             durable_items: AtomicU64::new(0),
             syncs: AtomicU64::new(0),
             oldest_region: AtomicU64::new(0),
+            newest_region: AtomicU64::new(0),
+            queued_bytes: AtomicUsize::new(0),
             may_compress,
             owner_process: std::process::id(),
         }
@@ -88,9 +92,20 @@ impl Log {
         self.syncs.load(Ordering::Relaxed)
     }
 
-    /// How many regions checkpoints have freed.
-    pub(crate) fn freed_regions(&self) -> u64 {
-        self.oldest_region.load(Ordering::Relaxed)
+    /// Notes what the queue says, to be looked at without its lock.
+    pub(crate) fn note_queue(&self, queue: &Queue) {
+        self.queued_bytes.store(queue.queued_bytes(), Ordering::Relaxed);
+        self.newest_region.store(queue.regions_begun(), Ordering::Relaxed);
+    }
+
+    /// Bytes that waited to be written after the last commit.
+    pub(crate) fn queued_bytes(&self) -> usize {
+        self.queued_bytes.load(Ordering::Relaxed)
+    }
+
+    /// How many regions wait for a checkpoint.
+    pub(crate) fn lag(&self) -> u64 {
+        self.newest_region.load(Ordering::Relaxed).saturating_sub(self.oldest_region.load(Ordering::Relaxed))
     }
 
     pub(crate) fn set_oldest_region(&self, ordinal: u64) {

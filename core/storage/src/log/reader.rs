@@ -96,7 +96,7 @@ impl Replay<'_> {
 
     fn region(&mut self, region: &RegionEntry) -> Result<RegionEnd> {
         let end_of_file = region.start.checked_add(region.len_bytes).filter(|&end| end <= self.file_len);
-        let is_whole = region.start % UNIT_BYTES == 0 && region.len_bytes % UNIT_BYTES == 0;
+        let is_whole = region.start.is_multiple_of(UNIT_BYTES) && region.len_bytes.is_multiple_of(UNIT_BYTES);
         let (Some(region_end), true) =
             (end_of_file, is_whole && region.start >= DATA_START_BYTES && region.len_bytes >= 4 * UNIT_BYTES)
         else {

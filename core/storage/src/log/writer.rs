@@ -75,15 +75,11 @@ impl Writer {
 }
 
 impl Log {
-    /// Whether the log has left a region behind that a checkpoint would free.
-    pub(crate) fn wants_checkpoint(&self) -> bool {
-        self.old_regions() > 0
-    }
-
-    /// How many regions the log has left behind since the last checkpoint.
-    pub(crate) fn old_regions(&self) -> usize {
+    /// Bytes of the regions that the log has left behind since the last checkpoint.
+    pub(crate) fn old_bytes(&self) -> u64 {
         let writer = self.writer.lock();
-        writer.regions.iter().take_while(|region| region.ordinal < writer.active).count()
+        let old = writer.regions.iter().take_while(|region| region.ordinal < writer.active);
+        old.map(|region| region.extent.len_bytes).sum()
     }
 
     /// Writes a batch as one frame and returns when it is on the disk; says how many bytes of the region it took.

@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 /// Most entries of a leaf. Copying a leaf touches each, so it is the price of a commit in one key.
-pub(super) const LEAF_MAX_ITEMS: usize = 96;
+pub(super) const LEAF_MAX_ITEMS: usize = 128;
 /// Bytes from which a leaf of several entries is divided: a block's raw size.
 pub(super) const LEAF_TARGET_BYTES: usize = 128 << 10;
 /// Most children of a branch.

@@ -38,7 +38,7 @@ pub fn live(life: &Life, disk: &Arc<SimDisk>) -> (World, Result<()>) {
         for step in 1..=life.steps {
             world.step(&store)?;
             if step % life.reopen_every == 0 {
-                if step / life.reopen_every % 2 == 0 {
+                if (step / life.reopen_every).is_multiple_of(2) {
                     world.acknowledge(&store)?;
                     store.close()?;
                 }

@@ -71,10 +71,10 @@ fn the_file_stays_near_its_live_data() {
         }
         store.checkpoint().unwrap();
     };
-    write(12_000, 2000);
+    write(12_000, 1200);
     let live = 12_000 * 1000;
     let grown = disk.image().len();
-    write(12_000, 4000);
+    write(12_000, 1800);
     let later = disk.image().len();
     assert!(
         later < grown + grown / 10 && later < live * 5,
@@ -86,9 +86,10 @@ fn the_file_stays_near_its_live_data() {
     }
     tx.commit().unwrap();
     store.checkpoint().unwrap();
-    for _ in 0..60 {
+    for _ in 0..40 {
         write(100, 20);
     }
-    assert!(disk.image().len() < later / 2, "{} bytes left of {later}", disk.image().len());
+    // What is left is mostly log: regions of 4 MiB, and as much free for the next checkpoint.
+    assert!(disk.image().len() < 13 << 20, "{} bytes left of {later}", disk.image().len());
     assert!(store.verify().unwrap().is_clean());
 }

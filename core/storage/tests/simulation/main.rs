@@ -1,6 +1,8 @@
 //! Storage on a simulated disk: crashes, errors, damage, long lives, and faults planted to see that all this would
 //! notice them. `MULTIFORA_SIM_SEEDS=n` multiplies the number of seeds.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test stops at the first thing that fails")]
+
 mod crash;
 mod damage;
 mod errors;
