@@ -10,7 +10,7 @@ use crate::interrupt::Interrupt;
 use crate::limits::MAX_CLIENT_METADATA_BYTES;
 use crate::request::{DocumentSequence, Request};
 use multifora_model::limits::{MAX_COMMAND_DEPTH, MAX_INTERNAL_DOCUMENT_BYTES};
-use multifora_model::{DocBuilder, Error, RawDoc, Result, validate};
+use multifora_model::{DocBuilder, Error, ErrorCode, RawDoc, Result, validate};
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -170,17 +170,16 @@ impl Connection {
     pub fn command_into(&self, request: &Request<'_>, out: &mut Vec<u8>) {
         // A message header is short; kept aside, it survives a panic that takes the buffer along.
         let before: SmallVec<[u8; 32]> = SmallVec::from_slice(out);
-        let mut buffer = std::mem::take(out);
-        let mut attempt =
-            || dispatch::run(self, request, DocBuilder::with_buffer(std::mem::take(&mut buffer)));
-        *out = match catch_unwind(AssertUnwindSafe(&mut attempt)) {
-            Ok(Ok(reply)) => reply,
-            Ok(Err(error)) => error_reply(&before, &error),
-            Err(panic) => {
+        let buffer = std::mem::take(out);
+        let outcome = contain_panic(request.command_name(), || {
+            dispatch::run(self, request, DocBuilder::with_buffer(buffer))
+        });
+        *out = outcome.unwrap_or_else(|error| {
+            if error.code() == ErrorCode::InternalError {
                 self.database.counters().asserts_internal.add(1);
-                error_reply(&before, &panic_error(request.command_name(), panic.as_ref()))
             }
-        };
+            error_reply(&before, &error)
+        });
     }
 
     /// Stops what this connection is running; the commands answer with `Interrupted` (11601).
@@ -225,6 +224,16 @@ fn error_reply(before: &[u8], error: &Error) -> Vec<u8> {
     out
 }
 
+/// Runs a command; a panic in it becomes `InternalError`, and the caller goes on.
+fn contain_panic(command: &str, work: impl FnOnce() -> Result<Vec<u8>>) -> Result<Vec<u8>> {
+    // Nothing that a command shares is left half changed by unwinding: locks are released as they were taken,
+    // and what was to be written stands in a transaction that is dropped.
+    match catch_unwind(AssertUnwindSafe(work)) {
+        Ok(outcome) => outcome,
+        Err(panic) => Err(panic_error(command, panic.as_ref())),
+    }
+}
+
 fn panic_error(command: &str, panic: &(dyn std::any::Any + Send)) -> Error {
     let what = (panic.downcast_ref::<&str>().copied())
         .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
@@ -232,4 +241,26 @@ fn panic_error(command: &str, panic: &(dyn std::any::Any + Send)) -> Error {
     Error::internal(format!(
         "the command '{command}' broke one of its own promises (a panic: {what}); this is a fault in MultiforaDB"
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_is_an_error_that_names_the_command() {
+        let error = contain_panic("find", || panic!("index {} is out of range", 7)).unwrap_err();
+        assert_eq!(error.code(), ErrorCode::InternalError);
+        assert!(
+            error.message().contains("'find'") && error.message().contains("index 7 is out of range"),
+            "{error}"
+        );
+        assert!(contain_panic("find", || Ok(vec![1])).is_ok());
+    }
+
+    #[test]
+    fn an_error_reply_stands_behind_what_was_there() {
+        let reply = error_reply(b"header", &Error::internal("x"));
+        assert!(reply.starts_with(b"header") && RawDoc::framed(&reply[6..]).is_some());
+    }
 }

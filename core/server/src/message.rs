@@ -245,3 +245,71 @@ pub(crate) fn finish(out: &mut [u8], request_id: i32) {
         b.copy_from_slice(&request_id.to_le_bytes());
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use multifora_model::DocBuilder;
+    use proptest::prelude::*;
+
+    fn sound() -> Vec<u8> {
+        let mut body = DocBuilder::new();
+        body.str("insert", "c").str("$db", "d");
+        let mut doc = DocBuilder::new();
+        doc.i32("_id", 1).start_doc("a").str("b", "text").end();
+        let doc = doc.finish();
+        let mut out = Vec::new();
+        begin_msg(&mut out, 0);
+        out.extend_from_slice(&body.finish());
+        out.push(1);
+        let len = 4 + 10 + doc.len() * 2;
+        out.extend_from_slice(&i32::try_from(len).unwrap().to_le_bytes());
+        out.extend_from_slice(b"documents\0");
+        out.extend_from_slice(&doc.repeat(2));
+        finish(&mut out, 7);
+        out
+    }
+
+    #[test]
+    fn a_sound_message_is_read_as_it_was_written() {
+        let message = sound();
+        let header = Header::parse(&message).unwrap();
+        assert_eq!(
+            (header.len_bytes as usize, header.request_id, header.opcode),
+            (message.len(), 7, opcode::MSG)
+        );
+        let request = parse_msg(&message).unwrap();
+        assert_eq!((request.db, request.command_name()), ("d", "insert"));
+        assert_eq!(request.sequence("documents").map(<[_]>::len), Some(2));
+    }
+
+    #[test]
+    fn a_message_cut_anywhere_is_an_error() {
+        let message = sound();
+        let sections = message.len() - 1;
+        for end in HEADER_BYTES..sections {
+            // Cut exactly between the sections, what is left is a whole message.
+            if let Ok(request) = parse_msg(&message[..end]) {
+                assert!(request.sequences.is_empty(), "cut at {end}");
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn hostile_bytes_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let _ = parse_msg(&bytes);
+            let _ = parse_query(&bytes);
+        }
+
+        #[test]
+        fn changed_bytes_never_panic(at in 0_usize..200, value: u8, flags in 0_u8..4) {
+            let mut message = sound();
+            let at = at % message.len();
+            message[at] = value;
+            message[HEADER_BYTES] = flags;
+            let _ = parse_msg(&message);
+            let _ = parse_query(&message);
+        }
+    }
+}

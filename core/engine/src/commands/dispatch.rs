@@ -36,14 +36,30 @@ pub(crate) fn run(connection: &Connection, request: &Request<'_>, mut reply: Doc
 fn run_command(connection: &Connection, request: &Request<'_>, reply: &mut DocBuilder) -> Result<()> {
     let spec = find_spec(request)?;
     let generic = Generic::parse(spec.name, request.body)?;
-    check_place(connection, request, spec, &generic)?;
+    execute(connection, request, spec, &generic, reply).map_err(|error| {
+        let retry = spec.retryable && generic.txn_number.is_some() && RETRYABLE.contains(&error.code());
+        if retry { error.with_label("RetryableWriteError") } else { error }
+    })
+}
+
+/// Errors after which a driver may send a retryable write again (to this file, once it is served again).
+const RETRYABLE: &[ErrorCode] = &[ErrorCode::InterruptedAtShutdown, ErrorCode::ShutdownInProgress];
+
+fn execute(
+    connection: &Connection,
+    request: &Request<'_>,
+    spec: &'static CommandSpec,
+    generic: &Generic<'_>,
+    reply: &mut DocBuilder,
+) -> Result<()> {
+    check_place(connection, request, spec, generic)?;
     let database = connection.database();
     let _open = database.enter()?;
     let deadline = generic.max_time.and_then(|limit| Instant::now().checked_add(limit));
     let interrupt = Interrupt::new().with_deadline(deadline);
     let _running = connection.begin(spec.name, request.db, &interrupt);
     let session = generic.session_id.map(|id| database.sessions().get(id)).transpose()?;
-    let retry = check_out_for_retry(connection, spec, &generic, session.as_ref(), &interrupt)?;
+    let retry = check_out_for_retry(connection, spec, generic, session.as_ref(), &interrupt)?;
     let context = CommandContext {
         database,
         connection,
@@ -57,7 +73,7 @@ fn run_command(connection: &Connection, request: &Request<'_>, reply: &mut DocBu
     (spec.run)(&context, request, reply)?;
     if spec.writes {
         database.cluster_clock().tick();
-        append_write_concern_error(&generic, reply);
+        append_write_concern_error(generic, reply);
     }
     Ok(())
 }

@@ -158,6 +158,7 @@ impl FindQuery<'_> {
 
 fn run(ctx: &CommandContext<'_>, request: &Request<'_>, reply: &mut DocBuilder) -> Result<()> {
     let query = parse(ctx, request)?;
+    ctx.database.counters().queries.add(1);
     let snapshot = ctx.database.store().snapshot();
     let ns = query.ns.to_string();
     let collection = catalog::find(&snapshot, ctx.database.catalog_cache(), &query.ns)?;
