@@ -143,6 +143,7 @@ const KEYS: &[&str] = &[
     r#""x.a": -1"#,
     r#""x.0": 1"#,
     r#""b": 1, "a": -1, "x.a": 1"#,
+    r#""_id": -1, "a": 1"#,
 ];
 
 fn insert(db: &Session, docs: &[String]) {
@@ -163,6 +164,7 @@ fn insert(db: &Session, docs: &[String]) {
 const OPTIONS: &[&str] = &[
     "",
     r#", "sparse": true"#,
+    r#", "unique": true, "sparse": true"#,
     r#", "partialFilterExpression": {"a": {"$gt": 1}}"#,
     r#", "partialFilterExpression": {"b": {"$exists": true}, "x.a": {"$lte": 3}}"#,
 ];

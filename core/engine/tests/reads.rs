@@ -217,3 +217,29 @@ fn distinct_values() {
     db.fails(r#"{"distinct": "c", "key": 1}"#, 14);
     db.fails(r#"{"distinct": "c"}"#, 40414);
 }
+
+#[test]
+fn large_collections_weigh_the_table_against_indexes() {
+    let db = numbers(3_000);
+    index(&db, r#"{"a": 1, "b": -1}"#, "ab", "");
+    let plan = |find: &str| {
+        db.ok(&format!(r#"{{"explain": {{"find": "c", {find}}}, "verbosity": "executionStats"}}"#))
+    };
+    let all = plan(r#""filter": {"a": {"$gte": 0}}"#);
+    assert_eq!(stage(&all, "stage").as_deref(), Some("COLLSCAN"));
+    let few = plan(r#""filter": {"a": {"$gte": 9}}"#);
+    assert_eq!(stage(&few, "inputStage.indexName").as_deref(), Some("ab"));
+    // From interval to interval: one jump per value of `a`, and the matches.
+    let both = plan(r#""filter": {"a": {"$gte": 0}, "b": {"$gt": 2970}}"#);
+    assert_eq!(both.i64("executionStats.nReturned"), Some(29));
+    assert!(both.i64("executionStats.totalKeysExamined").unwrap() < 60, "{}", both.text());
+    let first = plan(r#""sort": {"_id": -1}, "limit": 20"#);
+    assert_eq!(first.i64("executionStats.totalDocsExamined"), Some(20));
+    let found = plan(r#""filter": {"a": 3}, "limit": 2"#);
+    assert_eq!(found.i64("executionStats.nReturned"), Some(2));
+    let ids = plan(r#""filter": {"_id": {"$in": [5, 2999, 7, 5.0, 9000]}}, "sort": {"_id": -1}"#);
+    assert_eq!(ids.i64("executionStats.nReturned"), Some(3));
+    assert_eq!(ids.i64("executionStats.totalKeysExamined"), Some(3));
+    let ordered = r#"{"find": "c", "filter": {"_id": {"$in": [5, 2999, 7]}}, "sort": {"_id": -1}, "projection": {"_id": 1}}"#;
+    assert_eq!(db.find(ordered), [r#"{"_id":2999}"#, r#"{"_id":7}"#, r#"{"_id":5}"#]);
+}

@@ -96,7 +96,7 @@ fn count_keys(
         return Ok(found);
     }
     let mut rows = IndexRows::open(reads, scan)?;
-    while rows.next(interrupt, examined)?.is_some() {
+    while rows.next(reads, interrupt, examined)?.is_some() {
         found += 1;
     }
     Ok(found)

@@ -5,7 +5,7 @@
 
 use crate::interrupt::Interrupt;
 use crate::plan::bounds::Step;
-use crate::plan::interval::ByteRange;
+use crate::plan::interval::{ByteRange, Intervals};
 use crate::plan::{Access, IdLookup, IndexScan};
 use crate::storage_error::from_storage;
 use multifora_model::{Error, Result};
@@ -88,7 +88,7 @@ impl Source {
                     Some(lookup) => find_by_id(reads, &lookup, &mut self.examined)?,
                     None => None,
                 },
-                Kind::Index(rows) => rows.next(interrupt, &mut self.examined)?,
+                Kind::Index(rows) => rows.next(reads, interrupt, &mut self.examined)?,
                 Kind::Union { waiting, current } => {
                     next_in_union(reads, waiting, current, interrupt, &mut self.examined)?
                 }
@@ -135,7 +135,7 @@ fn next_in_union(
 ) -> Result<Option<RowId>> {
     loop {
         if let Some(rows) = current
-            && let Some(row) = rows.next(interrupt, examined)?
+            && let Some(row) = rows.next(reads, interrupt, examined)?
         {
             return Ok(Some(row));
         }
@@ -148,43 +148,65 @@ fn next_in_union(
 
 /// The rows of one index scan, in index order.
 pub struct IndexRows {
-    scan: Scan,
     plan: IndexScan,
-    /// The range of the scan alone does not keep the bounds: each key is checked.
-    checked: bool,
+    way: Way,
 }
+
+enum Way {
+    /// Key by key within one range, or from interval to interval.
+    Scan {
+        scan: Scan,
+        /// The range of the scan alone does not keep the bounds: each key is checked.
+        checked: bool,
+    },
+    /// Whole keys of a unique index, looked up one by one.
+    Keys(std::vec::IntoIter<ByteRange>),
+}
+
+/// Most whole keys that are looked up rather than sought in a scan.
+const MAX_KEYS_LOOKED_UP: usize = 10_000;
 
 impl IndexRows {
     /// Opens the scan.
     pub fn open(reads: &dyn Read, plan: &IndexScan) -> Result<IndexRows> {
-        let whole = plan.bounds.ranges(1);
-        let checked = !(whole.exact && whole.ranges.len() == 1);
-        let range = match whole.ranges.into_iter().next() {
-            Some(only) if !checked => only,
-            _ if plan.bounds.is_none() => ByteRange::new(Vec::new(), Some(Vec::new())),
-            _ => ByteRange::new(plan.bounds.start(false).unwrap_or_default(), plan.bounds.start(true)),
+        let way = match whole_keys(plan) {
+            Some(mut keys) => {
+                if plan.backwards {
+                    keys.reverse();
+                }
+                Way::Keys(keys.into_iter())
+            }
+            None => open_scan(reads, plan)?,
         };
-        let range = KeyRange {
-            lower: Bound::Included(range.lo.max(plan.range.lo.clone())),
-            upper: match (range.hi, &plan.range.hi) {
-                (Some(a), Some(b)) => Bound::Excluded(a.min(b.clone())),
-                (Some(a), None) => Bound::Excluded(a),
-                (None, Some(b)) => Bound::Excluded(b.clone()),
-                (None, None) => Bound::Unbounded,
-            },
-        };
-        let scan = reads.scan(plan.index.table, range, direction(plan.backwards)).map_err(from_storage)?;
-        Ok(IndexRows { scan, plan: plan.clone(), checked })
+        Ok(IndexRows { plan: plan.clone(), way })
     }
 
     /// The next row.
-    pub fn next(&mut self, interrupt: &Interrupt, examined: &mut Examined) -> Result<Option<RowId>> {
+    pub fn next(
+        &mut self,
+        reads: &dyn Read,
+        interrupt: &Interrupt,
+        examined: &mut Examined,
+    ) -> Result<Option<RowId>> {
+        let (scan, checked) = match &mut self.way {
+            Way::Scan { scan, checked } => (scan, *checked),
+            Way::Keys(keys) => {
+                for key in keys {
+                    interrupt.check()?;
+                    if let Some(entry) = reads.get(self.plan.index.table, &key.lo).map_err(from_storage)? {
+                        examined.keys += 1;
+                        return RowId::from_key(entry.head()).map(Some).ok_or_else(no_row);
+                    }
+                }
+                return Ok(None);
+            }
+        };
         loop {
             // A search from interval to interval can go on for long without giving a row.
             interrupt.check()?;
-            let Some(entry) = self.scan.next().map_err(from_storage)? else { return Ok(None) };
+            let Some(entry) = scan.next().map_err(from_storage)? else { return Ok(None) };
             examined.keys += 1;
-            let step = match self.checked {
+            let step = match checked {
                 true => self.plan.bounds.check(entry.key, self.plan.backwards),
                 false => Step::Inside,
             };
@@ -201,11 +223,43 @@ impl IndexRows {
                 Step::Seek(target) if target == entry.key => {}
                 Step::Seek(target) => {
                     examined.seeks += 1;
-                    self.scan.seek(&target).map_err(from_storage)?;
+                    scan.seek(&target).map_err(from_storage)?;
                 }
             }
         }
     }
+}
+
+/// The keys of a unique index that the bounds are made of, when they are nothing but whole keys.
+fn whole_keys(plan: &IndexScan) -> Option<Vec<ByteRange>> {
+    let fields = plan.bounds.fields();
+    let are_points = fields.len() == plan.index.fields.len() && fields.iter().all(Intervals::are_points);
+    if !plan.index.unique || !are_points || plan.range != ByteRange::full() {
+        return None;
+    }
+    let keys = plan.bounds.ranges(MAX_KEYS_LOOKED_UP);
+    keys.exact.then_some(keys.ranges)
+}
+
+fn open_scan(reads: &dyn Read, plan: &IndexScan) -> Result<Way> {
+    let whole = plan.bounds.ranges(1);
+    let checked = !(whole.exact && whole.ranges.len() == 1);
+    let range = match whole.ranges.into_iter().next() {
+        Some(only) if !checked => only,
+        _ if plan.bounds.is_none() => ByteRange::new(Vec::new(), Some(Vec::new())),
+        _ => ByteRange::new(plan.bounds.start(false).unwrap_or_default(), plan.bounds.start(true)),
+    };
+    let range = KeyRange {
+        lower: Bound::Included(range.lo.max(plan.range.lo.clone())),
+        upper: match (range.hi, &plan.range.hi) {
+            (Some(a), Some(b)) => Bound::Excluded(a.min(b.clone())),
+            (Some(a), None) => Bound::Excluded(a),
+            (None, Some(b)) => Bound::Excluded(b.clone()),
+            (None, None) => Bound::Unbounded,
+        },
+    };
+    let scan = reads.scan(plan.index.table, range, direction(plan.backwards)).map_err(from_storage)?;
+    Ok(Way::Scan { scan, checked })
 }
 
 fn direction(backwards: bool) -> Direction {

@@ -108,7 +108,10 @@ struct Chooser<'q> {
 struct Rated {
     access: Access,
     in_order: bool,
+    /// Keys within the bounds of the leading fields.
     keys: f64,
+    /// Documents fetched, where the fields after those are thought to leave some out.
+    docs: f64,
 }
 
 impl Chooser<'_> {
@@ -145,6 +148,7 @@ impl Chooser<'_> {
             return Ok(None);
         }
         let keys = self.count_keys(&candidate.index, &candidate.bounds)?;
+        let docs = keys * kept_share(&candidate.bounds);
         let in_order = self.spec.sort.is_none() || order.is_some();
         let scan = IndexScan {
             index: candidate.index,
@@ -153,7 +157,7 @@ impl Chooser<'_> {
             backwards: order.unwrap_or(false),
             decides: candidate.decides,
         };
-        Ok(Some(Rated { access: Access::Index(scan), in_order, keys }))
+        Ok(Some(Rated { access: Access::Index(scan), in_order, keys, docs }))
     }
 
     /// `$or`: every alternative through an index of its own.
@@ -170,9 +174,9 @@ impl Chooser<'_> {
             keys += count;
         }
         if scans.is_empty() {
-            return Ok(Some(Rated { access: Access::Nothing, in_order: true, keys: 0.0 }));
+            return Ok(Some(Rated { access: Access::Nothing, in_order: true, keys: 0.0, docs: 0.0 }));
         }
-        Ok(Some(Rated { access: Access::Union(scans), in_order: self.spec.sort.is_none(), keys }))
+        Ok(Some(Rated { access: Access::Union(scans), in_order: self.spec.sort.is_none(), keys, docs: keys }))
     }
 
     /// The scans that read the fewest keys for one alternative.
@@ -216,15 +220,16 @@ impl Chooser<'_> {
 
     fn best(&self, mut rated: Vec<Rated>, hinted: bool) -> Result<Plan> {
         let rows = self.reads.count(self.collection.records).map_err(from_storage)? as f64;
-        let matches = rated.iter().map(|r| r.keys).fold(rows, f64::min);
-        let mut costs: Vec<f64> = rated.iter().map(|r| self.cost(r, rows, matches)).collect();
+        let matches = rated.iter().map(|r| r.docs).fold(rows, f64::min);
+        let mut costs: Vec<f64> = rated.iter().map(|r| self.cost(r, matches)).collect();
         let table = Rated {
             access: Access::Table { backwards: false },
             in_order: self.spec.sort.is_none(),
-            keys: rows,
+            keys: 0.0,
+            docs: rows,
         };
         if !hinted && (rated.is_empty() || rows >= SMALL_COLLECTION_ROWS) {
-            costs.push(self.cost(&table, rows, matches));
+            costs.push(self.cost(&table, matches));
             rated.push(table);
         }
         let Some(at) = (0..rated.len()).min_by(|a, b| match (costs.get(*a), costs.get(*b)) {
@@ -239,23 +244,33 @@ impl Chooser<'_> {
         Ok(Plan { access: chosen.access, in_order: chosen.in_order, rejected })
     }
 
-    fn cost(&self, path: &Rated, rows: f64, matches: f64) -> f64 {
-        let per_row = match path.access {
+    fn cost(&self, path: &Rated, matches: f64) -> f64 {
+        let per_doc = match path.access {
             Access::Table { .. } => 1.0,
-            _ => KEY_COST + FETCH_COST,
+            _ => FETCH_COST,
         };
-        let sort =
-            if path.in_order { 0.0 } else { matches * (FETCH_COST + SORT_COST * matches.max(2.0).log2()) };
-        let read = path.keys * per_row;
+        let read = path.keys * KEY_COST + path.docs * per_doc;
         match self.spec.limit {
             Some(limit) if path.in_order && limit > 0 => {
                 let wanted = limit.saturating_add(self.spec.skip) as f64;
-                let found_per_key = (matches / path.keys.max(1.0)).min(1.0);
-                read.min(wanted / found_per_key.max(1.0 / rows.max(1.0)) * per_row)
+                read * (wanted / matches.max(1.0)).min(1.0)
             }
-            _ => read + sort,
+            _ if path.in_order => read,
+            _ => read + matches * (FETCH_COST + SORT_COST * matches.max(2.0).log2()),
         }
     }
+}
+
+/// The share of keys within the leading bounds that the fields behind them are thought to let pass.
+fn kept_share(bounds: &IndexBounds) -> f64 {
+    let behind = bounds.fields().iter().skip_while(|set| set.are_points()).skip(1);
+    behind
+        .map(|set| match set {
+            full if full.is_full() => 1.0,
+            points if points.are_points() => 0.1,
+            _ => 0.3,
+        })
+        .product()
 }
 
 /// How many keys lie within the bounds, estimated where there are many ranges.
