@@ -123,35 +123,32 @@ pub(super) fn iso(ms: i64) -> String {
 
 /// Reads a date as ISO 8601 writes it; what is left out is the beginning, and UTC.
 pub(super) fn parse(text: &str) -> Result<i64> {
-    read(text.trim()).ok_or_else(|| {
-        Error::new(
-            ErrorCode::ConversionFailure,
-            format!(
-                "Error parsing date string '{text}'; 0: Unexpected character '{}'",
-                text.chars().next().unwrap_or(' ')
-            ),
-        )
-    })
+    let (local, offset) = read(text.trim()).ok_or_else(|| {
+        Error::new(ErrorCode::ConversionFailure, format!("Error parsing date string '{text}'"))
+    })?;
+    Ok(local.saturating_sub(offset.unwrap_or(0)))
 }
 
-fn read(text: &str) -> Option<i64> {
+/// The first digits of a text as a number, and the rest.
+fn digits(text: &str, least: usize, most: usize) -> Option<(i64, &str)> {
+    let len = text.bytes().take(most).take_while(u8::is_ascii_digit).count();
+    let (number, rest) = text.split_at_checked(len)?;
+    (len >= least).then(|| number.parse().ok()).flatten().map(|n| (n, rest))
+}
+
+/// The local time that a text says, and the offset when it says one.
+pub(super) fn read(text: &str) -> Option<(i64, Option<i64>)> {
     let (date, rest) = match text.find(['T', 't', ' ']) {
         Some(at) => (text.get(..at)?, text.get(at + 1..)?),
         None => (text, ""),
     };
     let mut parts = date.splitn(3, '-');
-    let number = |text: &str, len: usize| -> Option<i64> {
-        let plain = text.len() == len && text.bytes().all(|b| b.is_ascii_digit());
-        plain.then(|| text.parse().ok()).flatten()
-    };
-    let year = number(parts.next()?, 4)?;
-    let month = parts.next().map_or(Some(1), |t| number(t, 2))?;
-    let day = parts.next().map_or(Some(1), |t| number(t, 2))?;
-    if !(1..=12).contains(&month) || !(1..=31).contains(&day) {
-        return None;
-    }
-    let (time, offset_ms) = split_offset(rest)?;
-    let mut civil = Civil { year, month, day, hour: 0, minute: 0, second: 0, millisecond: 0 };
+    let number =
+        |text: &str, len: usize| digits(text, len, len).filter(|(_, rest)| rest.is_empty()).map(|(n, _)| n);
+    let mut civil = Civil { year: number(parts.next()?, 4)?, ..MIDNIGHT };
+    civil.month = parts.next().map_or(Some(1), |t| number(t, 2))?;
+    civil.day = parts.next().map_or(Some(1), |t| number(t, 2))?;
+    let (time, offset) = split_offset(rest)?;
     if !time.is_empty() {
         let mut parts = time.splitn(3, ':');
         civil.hour = number(parts.next()?, 2)?;
@@ -159,24 +156,120 @@ fn read(text: &str) -> Option<i64> {
         if let Some(seconds) = parts.next() {
             let (whole, fraction) = seconds.split_once('.').unwrap_or((seconds, ""));
             civil.second = number(whole, 2)?;
-            let digits: String = fraction.chars().chain("000".chars()).take(3).collect();
-            civil.millisecond = number(&digits, 3)?;
-        }
-        if civil.hour > 24 || civil.minute > 59 || civil.second > 60 {
-            return None;
+            let millis: String = fraction.chars().chain("000".chars()).take(3).collect();
+            civil.millisecond = number(&millis, 3)?;
         }
     }
-    civil.to_ms()?.checked_sub(offset_ms)
+    Some((civil.checked()?, offset))
+}
+
+/// The beginning of a year nobody asks for.
+const MIDNIGHT: Civil = Civil { year: 1970, month: 1, day: 1, hour: 0, minute: 0, second: 0, millisecond: 0 };
+
+impl Civil {
+    /// The moment, when all parts are in their ranges.
+    fn checked(self) -> Option<i64> {
+        let in_range = (1..=12).contains(&self.month)
+            && (1..=31).contains(&self.day)
+            && (0..=24).contains(&self.hour)
+            && (0..=59).contains(&self.minute)
+            && (0..=60).contains(&self.second);
+        in_range.then(|| self.to_ms()).flatten()
+    }
+}
+
+/// Reads a text by a format with `%` sequences; `None` when it does not fit.
+///
+/// # Errors
+/// A sequence that does not exist.
+pub(super) fn read_by_format(text: &str, format: &str) -> Result<Option<(i64, Option<i64>)>> {
+    let mut civil = MIDNIGHT;
+    let mut offset = None;
+    let mut day_of_year = None;
+    let mut rest = text;
+    let mut format = format.chars();
+    while let Some(char) = format.next() {
+        let sequence = if char == '%' { format.next() } else { None };
+        let read = match (char, sequence) {
+            ('%', Some('%')) => rest.strip_prefix('%').map(|rest| (0, rest)),
+            ('%', Some('Y' | 'G')) => digits(rest, 4, 4),
+            ('%', Some('L' | 'j')) => digits(rest, 1, 3),
+            ('%', Some('m' | 'd' | 'H' | 'M' | 'S')) => digits(rest, 1, 2),
+            ('%', Some('b' | 'B')) => month_name(rest),
+            ('%', Some('z')) => offset_prefix(rest),
+            ('%', Some('Z')) => offset_prefix(rest).or_else(|| rest.strip_prefix('Z').map(|rest| (0, rest))),
+            ('%', None) => return Err(Error::location(18535, "Unmatched '%' at end of format string")),
+            ('%', Some(other)) => {
+                let message = format!("Invalid format character '%{other}' in format string");
+                return Err(Error::location(18536, message));
+            }
+            (literal, _) => rest.strip_prefix(literal).map(|rest| (0, rest)),
+        };
+        let Some((n, after)) = read else { return Ok(None) };
+        rest = after;
+        match sequence {
+            Some('Y') => civil.year = n,
+            Some('m' | 'b' | 'B') => civil.month = n,
+            Some('d') => civil.day = n,
+            Some('H') => civil.hour = n,
+            Some('M') => civil.minute = n,
+            Some('S') => civil.second = n,
+            Some('L') => civil.millisecond = n,
+            Some('j') => day_of_year = Some(n),
+            Some('z' | 'Z') => offset = Some(n),
+            _ => {}
+        }
+    }
+    if !rest.is_empty() {
+        return Ok(None);
+    }
+    let ms = match day_of_year {
+        None => civil.checked(),
+        Some(day) => Civil { month: 1, day, ..civil }.to_ms(),
+    };
+    Ok(ms.map(|ms| (ms, offset)))
+}
+
+/// The names of the months.
+pub(super) const MONTHS: [&str; 12] = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+];
+
+fn month_name(text: &str) -> Option<(i64, &str)> {
+    let begins =
+        |name: &str| text.get(..name.len()).filter(|start| start.eq_ignore_ascii_case(name)).map(str::len);
+    MONTHS.iter().zip(1..).find_map(|(name, n)| {
+        let len = begins(name).or_else(|| begins(name.get(..3)?))?;
+        Some((n, text.get(len..)?))
+    })
+}
+
+/// An offset at the beginning of a text.
+fn offset_prefix(text: &str) -> Option<(i64, &str)> {
+    let len = text.bytes().take_while(|b| matches!(b, b'+' | b'-' | b':') || b.is_ascii_digit()).count();
+    let (prefix, rest) = text.split_at_checked(len)?;
+    Some((offset(prefix)?, rest))
 }
 
 /// Cuts `Z` or `+hh:mm` off a time.
-fn split_offset(text: &str) -> Option<(&str, i64)> {
+fn split_offset(text: &str) -> Option<(&str, Option<i64>)> {
     if let Some(time) = text.strip_suffix(['Z', 'z']) {
-        return Some((time, 0));
+        return Some((time, Some(0)));
     }
     match text.rfind(['+', '-']) {
-        Some(at) => Some((text.get(..at)?.trim_end(), offset(text.get(at..)?)?)),
-        None => Some((text, 0)),
+        Some(at) => Some((text.get(..at)?.trim_end(), Some(offset(text.get(at..)?)?))),
+        None => Some((text, None)),
     }
 }
 

@@ -1,8 +1,9 @@
 //! Reckoning with dates: `$dateAdd $dateSubtract $dateDiff $dateTrunc $dateFromParts $dateFromString`.
 
 use super::calendar::{self, Civil, DAY_MS};
-use super::date_part::{moment, zone};
+use super::date_part::moment;
 use super::registry::{Args, NamedCodes, Operator, named};
+use super::time_zone::{Zone, zone};
 use super::value::{give, null, present, type_name};
 use super::{EvalContext, Evaluated};
 use multifora_model::{ElementType as T, Error, ErrorCode, Number, OwnedValue, Result, Val};
@@ -108,19 +109,24 @@ fn add<'e>(args: Args<'e>, cx: &EvalContext<'e>, sign: i64) -> Evaluated<'e> {
     let (Some(start), Some(by), Some(amount)) = (present(start), present(by), present(amount)) else {
         return null();
     };
-    let Some(offset) = zone(args, 3, cx)? else { return null() };
+    let Some(zone) = zone(args, 3, cx)? else { return null() };
     let start = moment(&start)?;
     let amount = Number::from_value(amount.as_ref()).and_then(Number::as_i64_exact).ok_or_else(|| {
         let message = format!("{} expects integer amount of time units", args.name());
         Error::location(5_166_405, message)
     })?;
     let amount = amount.checked_mul(sign).ok_or_else(|| overflow(args.name()))?;
+    // Days and longer units are counted by the zone's calendar, shorter ones by the clock.
+    let local = zone.to_local(start);
+    let days = |n: i64| amount.checked_mul(n)?.checked_mul(DAY_MS).and_then(|by| local.checked_add(by));
     let moved = match unit(&by, args.name())? {
+        Unit::Fixed(DAY_MS) => days(1).map(|local| zone.to_utc(local)),
         Unit::Fixed(ms) => amount.checked_mul(ms).and_then(|by| start.checked_add(by)),
-        Unit::Week => amount.checked_mul(7 * DAY_MS).and_then(|by| start.checked_add(by)),
-        Unit::Months(n) => amount
-            .checked_mul(n)
-            .and_then(|months| add_months(start.checked_add(offset)?, months)?.checked_sub(offset)),
+        Unit::Week => days(7).map(|local| zone.to_utc(local)),
+        Unit::Months(n) => {
+            let months = amount.checked_mul(n);
+            months.and_then(|months| add_months(local, months)).map(|local| zone.to_utc(local))
+        }
     };
     give(OwnedValue::date_ms(moved.ok_or_else(|| overflow(args.name()))?))
 }
@@ -167,10 +173,10 @@ fn difference<'e>(args: Args<'e>, cx: &EvalContext<'e>) -> Evaluated<'e> {
     let (Some(start), Some(end), Some(by)) = (present(start), present(end), present(by)) else {
         return null();
     };
-    let Some(offset) = zone(args, 3, cx)? else { return null() };
+    let Some(zone) = zone(args, 3, cx)? else { return null() };
     let Some(first_day) = start_of_week(args, 4, cx)? else { return null() };
     let unit = unit(&by, args.name())?;
-    let local = |value: &Val<'_>| Ok::<_, Error>(moment(value)?.saturating_add(offset));
+    let local = |value: &Val<'_>| Ok::<_, Error>(zone.to_local(moment(value)?));
     let (start, end) = (ordinal(local(&start)?, unit, first_day), ordinal(local(&end)?, unit, first_day));
     give(end.checked_sub(start).ok_or_else(|| overflow(args.name()))?)
 }
@@ -191,45 +197,39 @@ fn truncate<'e>(args: Args<'e>, cx: &EvalContext<'e>) -> Evaluated<'e> {
                 )
             })?;
     }
-    let Some(offset) = zone(args, 3, cx)? else { return null() };
+    let Some(zone) = zone(args, 3, cx)? else { return null() };
     let Some(first_day) = start_of_week(args, 4, cx)? else { return null() };
-    let local = moment(&date)?.checked_add(offset).ok_or_else(|| overflow(args.name()))?;
-    let begun = begin(local, unit(&by, args.name())?, size, first_day).and_then(|ms| ms.checked_sub(offset));
+    let begun = begin(moment(&date)?, &zone, unit(&by, args.name())?, size, first_day);
     give(OwnedValue::date_ms(begun.ok_or_else(|| overflow(args.name()))?))
 }
 
-/// The beginning of the bin of `size` units that a local moment lies in; bins are counted from the
-/// first of January 2000 (weeks: from the first day of a week on or after it).
-fn begin(ms: i64, unit: Unit, size: i64, first_day: i64) -> Option<i64> {
+/// The beginning of the bin of `size` units that a moment lies in; bins are counted from the first of
+/// January 2000 (weeks: from the first day of a week on or after it), by the zone's calendar.
+fn begin(ms: i64, zone: &Zone, unit: Unit, size: i64, first_day: i64) -> Option<i64> {
     let origin = calendar::days_from_civil(2000, 1, 1);
+    let day = zone.to_local(ms).div_euclid(DAY_MS);
+    let by_days = |origin: i64, bin: i64| {
+        let days = (day - origin).div_euclid(bin).checked_mul(bin)?.checked_add(origin)?;
+        Some(zone.to_utc(days.checked_mul(DAY_MS)?))
+    };
     match unit {
+        Unit::Fixed(DAY_MS) => by_days(origin, size),
         Unit::Fixed(length) => {
             let bin = length.checked_mul(size)?;
-            let origin = origin * DAY_MS;
+            let origin = zone.to_utc(origin * DAY_MS);
             ms.checked_sub(origin)?.div_euclid(bin).checked_mul(bin)?.checked_add(origin)
         }
         Unit::Week => {
             // The day of the week of the origin, 0 for Monday.
             let weekday = (origin + 3).rem_euclid(7);
-            let origin = origin + (first_day - weekday).rem_euclid(7);
-            let bin = size.checked_mul(7)?;
-            let days = (ms.div_euclid(DAY_MS) - origin).div_euclid(bin).checked_mul(bin)?;
-            days.checked_add(origin)?.checked_mul(DAY_MS)
+            by_days(origin + (first_day - weekday).rem_euclid(7), size.checked_mul(7)?)
         }
         Unit::Months(n) => {
             let bin = n.checked_mul(size)?;
-            let civil = Civil::from_ms(ms);
+            let civil = Civil::from_ms(day * DAY_MS);
             let months = ((civil.year - 2000) * 12 + civil.month - 1).div_euclid(bin).checked_mul(bin)?;
-            let start = Civil {
-                year: 2000,
-                month: months.checked_add(1)?,
-                day: 1,
-                hour: 0,
-                minute: 0,
-                second: 0,
-                millisecond: 0,
-            };
-            start.to_ms()
+            let start = Civil { year: 2000, month: months.checked_add(1)?, day: 1, ..civil };
+            start.to_ms().map(|local| zone.to_utc(local))
         }
     }
 }
@@ -271,7 +271,7 @@ fn from_parts<'e>(args: Args<'e>, cx: &EvalContext<'e>) -> Evaluated<'e> {
         let Some(n) = part(args, at, default, cx)? else { return null() };
         *slot = n;
     }
-    let Some(offset) = zone(args, 10, cx)? else { return null() };
+    let Some(zone) = zone(args, 10, cx)? else { return null() };
     let [year, month, day, hour, minute, second, millisecond, iso_year, iso_week, iso_day] = parts;
     let year_now = if iso { iso_year } else { year };
     if !(1..=9999).contains(&year_now) {
@@ -288,30 +288,53 @@ fn from_parts<'e>(args: Args<'e>, cx: &EvalContext<'e>) -> Evaluated<'e> {
     } else {
         Civil { year, month, day, hour, minute, second, millisecond }
     };
-    let ms = civil.to_ms().and_then(|ms| ms.checked_sub(offset)).ok_or_else(|| overflow(args.name()))?;
-    give(OwnedValue::date_ms(ms))
+    let local = civil.to_ms().ok_or_else(|| overflow(args.name()))?;
+    give(OwnedValue::date_ms(zone.to_utc(local)))
 }
 
 fn from_text<'e>(args: Args<'e>, cx: &EvalContext<'e>) -> Evaluated<'e> {
-    if args.has(1) {
-        let message = "$dateFromString with 'format' is not supported in this version";
-        return Err(Error::new(ErrorCode::CommandNotSupported, message));
-    }
     let Some(value) = present(args.eval(0, cx)?) else {
         return if args.has(4) { args.eval(4, cx) } else { null() };
     };
-    let Some(offset) = zone(args, 2, cx)? else { return null() };
-    let parsed = match value.as_ref().as_str().filter(|_| value.as_ref().ty == T::String) {
-        Some(text) => calendar::parse(text),
-        None => {
-            let found = type_name(Some(&value));
-            let message = format!("$dateFromString requires that 'dateString' be a string, found: {found}");
-            Err(Error::new(ErrorCode::ConversionFailure, message))
-        }
+    let format = if args.has(1) {
+        let Some(format) = present(args.eval(1, cx)?) else { return null() };
+        let text = format.as_ref().as_str().filter(|_| format.as_ref().ty == T::String).map(str::to_owned);
+        Some(text.ok_or_else(|| {
+            let found = type_name(Some(&format));
+            Error::location(
+                40684,
+                format!("$dateFromString requires that 'format' be a string, found: {found}"),
+            )
+        })?)
+    } else {
+        None
     };
-    match parsed {
-        Ok(ms) => give(OwnedValue::date_ms(ms.saturating_sub(offset))),
+    let Some(zone) = zone(args, 2, cx)? else { return null() };
+    match read_text(&value, format.as_deref(), &zone, args.has(2)) {
+        Ok(ms) => give(OwnedValue::date_ms(ms)),
         Err(_) if args.has(3) => args.eval(3, cx),
         Err(error) => Err(error),
+    }
+}
+
+fn read_text(value: &Val<'_>, format: Option<&str>, zone: &Zone, zone_given: bool) -> Result<i64> {
+    let failure = |message: String| Error::new(ErrorCode::ConversionFailure, message);
+    let Some(text) = value.as_ref().as_str().filter(|_| value.as_ref().ty == T::String) else {
+        let found = type_name(Some(value));
+        return Err(failure(format!(
+            "$dateFromString requires that 'dateString' be a string, found: {found}"
+        )));
+    };
+    let (local, offset) = match format {
+        None => calendar::read(text.trim()),
+        Some(format) => calendar::read_by_format(text, format)?,
+    }
+    .ok_or_else(|| failure(format!("Error parsing date string '{text}'")))?;
+    match offset {
+        Some(_) if zone_given => Err(failure(format!(
+            "you cannot pass in a date/time string with time zone information ('{text}') together with a timezone argument"
+        ))),
+        Some(offset) => Ok(local.saturating_sub(offset)),
+        None => Ok(zone.to_utc(local)),
     }
 }

@@ -1,10 +1,11 @@
 //! Parts of a date: `$year`, `$isoWeek` and the like, `$dateToParts`, `$dateToString`.
 //!
-//! A date may come as a date, timestamp or ObjectId. Time zones are UTC and fixed offsets.
+//! A date may come as a date, timestamp or ObjectId.
 
-use super::calendar::{self, Civil};
+use super::calendar::{Civil, MONTHS};
 use super::parse::ExprParser;
 use super::registry::{Args, NamedCodes, Operator, named, own};
+use super::time_zone::{Zone, zone};
 use super::value::{document, give, null, present, string, type_name};
 use super::{EvalContext, Evaluated, Expr};
 use multifora_model::{DocBuilder, ElementType as T, Error, Number, RawValue, Result, Val, object_id};
@@ -96,32 +97,10 @@ pub(super) fn moment(value: &Val<'_>) -> Result<i64> {
     })
 }
 
-/// The offset of the time zone in an argument, in milliseconds; `None` when it is null.
-pub(super) fn zone<'e>(args: Args<'e>, at: usize, cx: &EvalContext<'e>) -> Result<Option<i64>> {
-    if !args.has(at) {
-        return Ok(Some(0));
-    }
-    let Some(value) = present(args.eval(at, cx)?) else { return Ok(None) };
-    let Some(text) = value.as_ref().as_str().filter(|_| value.as_ref().ty == T::String) else {
-        let found = type_name(Some(&value));
-        let message = format!("timezone must evaluate to a string, found {found}");
-        return Err(Error::location(40533, message));
-    };
-    let offset = match text {
-        "UTC" | "GMT" | "Z" | "Etc/UTC" | "Etc/GMT" => Some(0),
-        _ => calendar::offset(text),
-    };
-    offset.map(Some).ok_or_else(|| {
-        let message =
-            format!("unrecognized time zone identifier: \"{text}\" (this version knows UTC and offsets)");
-        Error::location(40485, message)
-    })
-}
-
 fn part<'e>(args: Args<'e>, cx: &EvalContext<'e>) -> Evaluated<'e> {
     let Some(value) = present(args.eval(0, cx)?) else { return null() };
-    let Some(offset) = zone(args, 1, cx)? else { return null() };
-    let civil = Civil::from_ms(moment(&value)?.saturating_add(offset));
+    let Some(zone) = zone(args, 1, cx)? else { return null() };
+    let civil = Civil::from_ms(zone.to_local(moment(&value)?));
     let n = match args.name() {
         "$year" => civil.year,
         "$month" => civil.month,
@@ -142,7 +121,7 @@ fn part<'e>(args: Args<'e>, cx: &EvalContext<'e>) -> Evaluated<'e> {
 
 fn to_parts<'e>(args: Args<'e>, cx: &EvalContext<'e>) -> Evaluated<'e> {
     let Some(value) = present(args.eval(0, cx)?) else { return null() };
-    let Some(offset) = zone(args, 1, cx)? else { return null() };
+    let Some(zone) = zone(args, 1, cx)? else { return null() };
     let iso = match present(args.eval(2, cx)?) {
         None if args.has(2) => return null(),
         None => false,
@@ -151,7 +130,7 @@ fn to_parts<'e>(args: Args<'e>, cx: &EvalContext<'e>) -> Evaluated<'e> {
             Error::location(40521, format!("iso8601 must evaluate to a bool, found {found}"))
         })?,
     };
-    let civil = Civil::from_ms(moment(&value)?.saturating_add(offset));
+    let civil = Civil::from_ms(zone.to_local(moment(&value)?));
     let mut out = DocBuilder::new();
     let mut field = |name: &str, n: i64| {
         out.append(name, Number::int_or_long(n).to_owned_value().as_ref());
@@ -187,29 +166,20 @@ fn to_text<'e>(args: Args<'e>, cx: &EvalContext<'e>) -> Evaluated<'e> {
     } else {
         None
     };
-    let Some(offset) = zone(args, 2, cx)? else { return null() };
+    let Some(zone) = zone(args, 2, cx)? else { return null() };
     let Some(value) = present(args.eval(0, cx)?) else {
         return if args.has(3) { args.eval(3, cx) } else { null() };
     };
-    let civil = Civil::from_ms(moment(&value)?.saturating_add(offset));
-    let default = if offset == 0 { "%Y-%m-%dT%H:%M:%S.%LZ" } else { "%Y-%m-%dT%H:%M:%S.%L" };
+    let moment = moment(&value)?;
+    let offset = zone.offset_at(moment);
+    let civil = Civil::from_ms(moment.saturating_add(offset));
+    let default = if offset == 0 && matches!(zone, Zone::Fixed(_)) {
+        "%Y-%m-%dT%H:%M:%S.%LZ"
+    } else {
+        "%Y-%m-%dT%H:%M:%S.%L"
+    };
     string(&formatted(civil, offset, format.as_deref().unwrap_or(default))?)
 }
-
-const MONTHS: [&str; 12] = [
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-];
 
 /// Writes a date by a format with `%` sequences.
 fn formatted(c: Civil, offset_ms: i64, format: &str) -> Result<String> {

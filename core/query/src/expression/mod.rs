@@ -24,6 +24,7 @@ mod object;
 mod pattern;
 mod set;
 mod string;
+mod time_zone;
 mod types;
 mod value;
 

@@ -3,6 +3,7 @@
 //! Equal numbers of different types are one key, NaN too; missing and null are one key. Groups come
 //! out in the order their first documents came in.
 
+use super::key_hash::KeyHash;
 use super::run::StageRun;
 use super::source::{Chain, DocSource, view_of};
 use super::{MAX_BLOCKING_STAGE_BYTES, parse};
@@ -222,7 +223,7 @@ impl GroupRun {
     }
 
     fn gather(&self, upstream: &mut dyn DocSource, res: &dyn Resources) -> Result<Vec<GroupState>> {
-        let mut places: HashMap<ValueKey, usize> = HashMap::new();
+        let mut places: HashMap<ValueKey, usize, KeyHash> = HashMap::default();
         let mut groups: Vec<GroupState> = Vec::new();
         let mut held_bytes = 0usize;
         let mut sort_key = Vec::new();

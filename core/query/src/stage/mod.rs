@@ -10,6 +10,7 @@ mod bucket;
 mod facet;
 mod group;
 mod group_parse;
+mod key_hash;
 mod leading;
 mod parse;
 mod registry;
