@@ -228,3 +228,26 @@ fn a_check_finds_what_does_not_belong_together() {
     let stats = session.database.stats().unwrap();
     assert_eq!((stats.collections[0].ns.as_str(), stats.collections[0].documents), ("d.c", 3));
 }
+
+#[test]
+fn sizes_of_collections_and_databases() {
+    let session = memory();
+    session.ok(r#"{"insert": "c", "documents": [{"_id": 1}, {"_id": 2}]}"#);
+    let stats = session.ok(r#"{"collStats": "c"}"#);
+    assert_eq!(stats.str("ns"), Some("d.c".into()));
+    assert_eq!(
+        (stats.i64("count"), stats.i64("size"), stats.i64("avgObjSize")),
+        (Some(2), Some(28), Some(14))
+    );
+    assert_eq!((stats.i64("nindexes"), stats.i64("scaleFactor")), (Some(1), Some(1)));
+    assert!(stats.i64("indexSizes._id_") > Some(0));
+    assert_eq!(session.ok(r#"{"collStats": "c", "scale": 14}"#).i64("size"), Some(2));
+    assert_eq!(session.ok(r#"{"collStats": "none"}"#).i64("count"), Some(0));
+    session.fails(r#"{"collStats": "c", "scale": 0}"#, 51024);
+    let stats = session.ok(r#"{"dbStats": 1}"#);
+    assert_eq!((stats.str("db"), stats.i64("collections")), (Some("d".into()), Some(1)));
+    assert_eq!(
+        (stats.i64("objects"), stats.i64("dataSize"), stats.i64("indexes")),
+        (Some(2), Some(28), Some(1))
+    );
+}

@@ -15,11 +15,13 @@ mod aggregate;
 pub mod args;
 mod build_info;
 mod coll_mod;
+mod coll_stats;
 mod connection_status;
 mod count;
 mod create;
 mod create_indexes;
 pub(crate) mod current_op;
+mod db_stats;
 mod delete;
 pub(crate) mod dispatch;
 mod distinct;
@@ -96,11 +98,13 @@ pub static REGISTRY: &[&CommandSpec] = &[
     &aggregate::SPEC,
     &build_info::SPEC,
     &coll_mod::SPEC,
+    &coll_stats::SPEC,
     &connection_status::SPEC,
     &count::SPEC,
     &create::SPEC,
     &create_indexes::SPEC,
     &current_op::SPEC,
+    &db_stats::SPEC,
     &delete::SPEC,
     &distinct::SPEC,
     &explain::SPEC,
