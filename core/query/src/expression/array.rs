@@ -1,7 +1,7 @@
 //! Operators on arrays that look at elements one by one.
 
 use super::registry::{Args, MANY, Operator, list};
-use super::value::{array, as_int, count, elements, give, is_nullish, null, present, type_name};
+use super::value::{array, as_int, check_size, count, elements, give, is_nullish, null, present, type_name};
 use super::{EvalContext, Evaluated};
 use multifora_model::{
     DocBuilder, ElementType as T, Error, ErrorCode, Number, OwnedValue, RawValue, Result, Val, compare, text,
@@ -219,6 +219,7 @@ fn concat<'e>(args: Args<'e>, cx: &EvalContext<'e>) -> Evaluated<'e> {
             let found = items.as_ref().ty.name();
             return Err(Error::location(28664, format!("$concatArrays only supports arrays, not {found}")));
         }
+        check_size(out.len_bytes() + items.as_ref().bytes.len())?;
         for element in elements(&items) {
             out.push(element);
         }

@@ -2,7 +2,7 @@
 
 use super::parse::{ExprParser, check_defined_variable};
 use super::registry::{Args, NamedCodes, Operator, named, own};
-use super::value::{array, elements, null, present, type_name};
+use super::value::{array, check_size, elements, null, present, type_name};
 use super::{EvalContext, Evaluated, Expr};
 use crate::sort::SortSpec;
 use multifora_model::{
@@ -101,6 +101,7 @@ fn map<'e>(args: Args<'e>, cx: &EvalContext<'e>) -> Evaluated<'e> {
         let scope = cx.scope(&values);
         let value = body.eval(&cx.inside(&scope))?;
         out.push(value.as_ref().map_or(RawValue::NULL, Val::as_ref));
+        check_size(out.len_bytes())?;
         cx.resources().check_interrupt()?;
     }
     array(out)
@@ -224,6 +225,7 @@ fn zip<'e>(args: Args<'e>, cx: &EvalContext<'e>) -> Evaluated<'e> {
             out.push(column.get(row).copied().unwrap_or(default));
         }
         out.end();
+        check_size(out.len_bytes())?;
     }
     array(out)
 }

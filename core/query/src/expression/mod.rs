@@ -25,6 +25,7 @@ mod pattern;
 mod set;
 mod string;
 mod time_zone;
+mod trigonometry;
 mod types;
 mod value;
 
@@ -35,7 +36,7 @@ use multifora_model::path::FieldPath;
 use multifora_model::{DocBuilder, DocumentView, ElementType, OwnedValue, RawValue, Result, Val};
 
 pub(crate) use parse::check_path;
-pub(crate) use value::is_truthy;
+pub(crate) use value::{check_size, is_truthy};
 
 /// What an expression evaluates to: `None` is a missing value.
 pub type Evaluated<'e> = Result<Option<Val<'e>>>;
@@ -204,6 +205,7 @@ fn object<'e>(fields: &'e [(Box<str>, Expr)], cx: &EvalContext<'e>) -> Evaluated
     for (name, expr) in fields {
         if let Some(value) = expr.eval(cx)? {
             out.append(name, value.as_ref());
+            check_size(out.len_bytes())?;
         }
     }
     Ok(Some(Val::Owned(OwnedValue::document(out.finish()))))
@@ -214,6 +216,7 @@ fn array<'e>(items: &'e [Expr], cx: &EvalContext<'e>) -> Evaluated<'e> {
     for item in items {
         let value = item.eval(cx)?;
         out.push(value.as_ref().map_or(RawValue::NULL, Val::as_ref));
+        check_size(out.len_bytes())?;
     }
     Ok(Some(Val::Owned(OwnedValue::from_vec(ElementType::Array, out.finish()))))
 }

@@ -2,7 +2,7 @@
 
 use super::registry::{Args, NamedCodes, Operator, named};
 use super::string::text_of;
-use super::value::{array, document, give, null, present, string, type_name};
+use super::value::{array, check_size, document, give, null, present, string, type_name};
 use super::{EvalContext, Evaluated};
 use multifora_model::{DocBuilder, ElementType as T, Error, OwnedValue, RawValue, Regex, Result, Val};
 
@@ -80,6 +80,8 @@ fn replace<'e>(args: Args<'e>, cx: &EvalContext<'e>, times: usize) -> Evaluated<
     if nothing {
         return null();
     }
+    let occurrences = input.matches(find).take(times).count();
+    check_size(input.len().saturating_add(occurrences.saturating_mul(replacement.len())))?;
     string(&input.replacen(find, replacement, times))
 }
 
@@ -154,6 +156,7 @@ fn regex_find_all<'e>(args: Args<'e>, cx: &EvalContext<'e>) -> Evaluated<'e> {
         out.push_start_doc();
         write_match(&mut out, &text, &groups);
         out.end();
+        check_size(out.len_bytes())?;
         // An empty match moves on by one character.
         let step = text.get(end..).and_then(|rest| rest.chars().next()).map_or(1, char::len_utf8);
         at = if end == start { end + step } else { end };

@@ -132,6 +132,7 @@ const TABLES: &[&[Operator]] = &[
     super::pattern::ROWS,
     super::set::ROWS,
     super::string::ROWS,
+    super::trigonometry::ROWS,
     super::types::ROWS,
 ];
 

@@ -3,7 +3,7 @@
 use super::array::search_range;
 use super::registry::{Args, MANY, Operator, list};
 use super::types::to_text;
-use super::value::{array, count, give, null, present, string, type_name};
+use super::value::{array, check_size, count, give, null, present, string, type_name};
 use super::{EvalContext, Evaluated};
 use multifora_model::{DocBuilder, ElementType as T, Error, Number, OwnedValue, Result, Val};
 
@@ -31,7 +31,10 @@ fn concat<'e>(args: Args<'e>, cx: &EvalContext<'e>) -> Evaluated<'e> {
     for arg in args.iter() {
         let Some(value) = present(arg.eval(cx)?) else { return null() };
         match value.as_ref().as_str().filter(|_| value.as_ref().ty == T::String) {
-            Some(text) => all.push_str(text),
+            Some(text) => {
+                check_size(all.len() + text.len())?;
+                all.push_str(text);
+            }
             None => {
                 let found = value.as_ref().ty.name();
                 return Err(Error::location(16702, format!("$concat only supports strings, not {found}")));
@@ -190,6 +193,7 @@ fn split<'e>(args: Args<'e>, cx: &EvalContext<'e>) -> Evaluated<'e> {
     let mut out = DocBuilder::new_array();
     for part in text.split(separator) {
         out.push(OwnedValue::string(part).as_ref());
+        check_size(out.len_bytes())?;
     }
     array(out)
 }

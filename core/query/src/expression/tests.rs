@@ -89,6 +89,9 @@ fn arithmetic_keeps_types() {
         (r#"{"$pow":[2,10]}"#, "1024"),
         (r#"{"$sqrt":16}"#, r#"{"$numberDouble":"4.0"}"#),
         (r#"{"$bitXor":[5,1]}"#, "4"),
+        (r#"{"$sin":0}"#, r#"{"$numberDouble":"0.0"}"#),
+        (r#"{"$atan2":[0,{"$numberDecimal":"1"}]}"#, r#"{"$numberDecimal":"0"}"#),
+        (r#"{"$tsSecond":{"$timestamp":{"t":7,"i":3}}}"#, r#"{"$numberLong":"7"}"#),
         (r#"{"$sum":"$b"}"#, "6"),
         (r#"{"$avg":[1,2]}"#, "1.5"),
         (r#"{"$max":["$b","$a"]}"#, "[1,2,3]"),
@@ -266,6 +269,11 @@ fn refusals() {
         (r#"{"$mergeObjects":[1]}"#, 40400),
         (r#"{"$ifNull":[1]}"#, 1_257_300),
         (r#"{"a.b":1}"#, 16412),
+        (r#"{"$acos":2}"#, 50989),
+        (
+            r#"{"$reduce":{"input":{"$range":[0,60]},"initialValue":"ab","in":{"$concat":["$$value","$$value"]}}}"#,
+            10334,
+        ),
     ];
     for (expression, code) in rows {
         assert_eq!(value_of(expression, DOC), Err(code), "{expression}");

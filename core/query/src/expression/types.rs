@@ -28,9 +28,26 @@ pub(super) const ROWS: &[Operator] = &[
     list("$toString", ONE, |a, cx| short(a, cx, T::String), "as a string"),
     list("$toObjectId", ONE, |a, cx| short(a, cx, T::ObjectId), "as an ObjectId"),
     list("$toDate", ONE, |a, cx| short(a, cx, T::Date), "as a date"),
+    list("$tsSecond", ONE, |a, cx| timestamp_part(a, cx, |t| t >> 32), "the seconds of a timestamp"),
+    list(
+        "$tsIncrement",
+        ONE,
+        |a, cx| timestamp_part(a, cx, |t| t & 0xFFFF_FFFF),
+        "the counter of a timestamp",
+    ),
     list("$bsonSize", ONE, bson_size, "the bytes of a document"),
     list("$binarySize", ONE, binary_size, "the bytes of a string or binary value"),
 ];
+
+fn timestamp_part<'e>(args: Args<'e>, cx: &EvalContext<'e>, part: fn(u64) -> u64) -> Evaluated<'e> {
+    let Some(value) = present(args.eval(0, cx)?) else { return null() };
+    let timestamp = value.as_ref().as_timestamp().ok_or_else(|| {
+        let (name, found) = (args.name(), value.as_ref().ty.name());
+        let code = if name == "$tsSecond" { 5_687_301 } else { 5_687_302 };
+        Error::location(code, format!("Argument to {name} must be a timestamp, but is {found}"))
+    })?;
+    give(i64::try_from(part(timestamp)).unwrap_or(i64::MAX))
+}
 
 fn bson_size<'e>(args: Args<'e>, cx: &EvalContext<'e>) -> Evaluated<'e> {
     let Some(value) = present(args.eval(0, cx)?) else { return null() };

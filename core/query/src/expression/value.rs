@@ -1,7 +1,22 @@
 //! Small things that operators share: truth, null, whole numbers, results.
 
 use super::Evaluated;
-use multifora_model::{DocBuilder, ElementType as T, Number, OwnedValue, RawValue, Val};
+use multifora_model::{
+    DocBuilder, ElementType as T, Error, ErrorCode, Number, OwnedValue, RawValue, Result, Val,
+};
+
+/// Longest value that an expression may build: room for what is taken apart again before it is
+/// stored, and a bound for expressions that multiply their input.
+pub(crate) const MAX_VALUE_BYTES: usize = 64 * 1024 * 1024;
+
+/// Refuses to build a value of more than [`MAX_VALUE_BYTES`]. To be asked while building.
+pub(crate) fn check_size(len_bytes: usize) -> Result<()> {
+    if len_bytes <= MAX_VALUE_BYTES {
+        return Ok(());
+    }
+    let message = format!("a value of more than {MAX_VALUE_BYTES} bytes would be built");
+    Err(Error::new(ErrorCode::BSONObjectTooLarge, message))
+}
 
 /// BSON's truth: everything but false, null, undefined and the zeros. (NaN is true.)
 pub(crate) fn is_truthy(value: RawValue<'_>) -> bool {
@@ -54,11 +69,13 @@ pub(super) fn string<'e>(text: &str) -> Evaluated<'e> {
 
 /// A finished array as a result.
 pub(super) fn array<'e>(items: DocBuilder) -> Evaluated<'e> {
+    check_size(items.len_bytes())?;
     give(OwnedValue::from_vec(T::Array, items.finish()))
 }
 
 /// A finished document as a result.
 pub(super) fn document<'e>(fields: DocBuilder) -> Evaluated<'e> {
+    check_size(fields.len_bytes())?;
     give(OwnedValue::document(fields.finish()))
 }
 

@@ -6,7 +6,7 @@
 
 use super::run::StageRun;
 use super::source::{Chain, DocSource, view_of};
-use crate::expression::{EvalContext, Expr, check_path};
+use crate::expression::{EvalContext, Expr, check_path, check_size};
 use crate::{CompileContext, Resources};
 use multifora_model::{
     DocBuilder, DocumentView, ElementType as T, Error, RawDoc, RawValue, Result, Val, text,
@@ -131,6 +131,7 @@ impl Branch {
                 }
             }
             out.end();
+            check_size(out.len_bytes())?;
         }
         Ok(())
     }

@@ -91,6 +91,9 @@ impl StageRun for FacetRun {
             out.start_array(name);
             for doc in pipeline.start(0).collect(&mut input.clone(), res)? {
                 out.push(RawDoc::framed(&doc).unwrap_or(RawDoc::EMPTY).as_value());
+                if out.len_bytes() > MAX_BLOCKING_STAGE_BYTES {
+                    return Err(parse::too_much_memory("$facet"));
+                }
             }
             out.end();
         }
