@@ -39,7 +39,8 @@ impl Documents {
 }
 
 impl DocSource for Documents {
-    fn advance(&mut self, _: &dyn Resources) -> Result<bool> {
+    fn advance(&mut self, res: &dyn Resources) -> Result<bool> {
+        res.check_interrupt()?;
         self.given = self.given.saturating_add(1);
         Ok(self.given <= self.documents.len())
     }

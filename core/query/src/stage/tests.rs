@@ -1,8 +1,8 @@
 //! Rows of pipeline, documents and result; what the engine sees of a pipeline.
 
 use super::*;
-use crate::NoResources;
-use multifora_model::{RawDoc, extjson};
+use crate::{NoResources, Resources};
+use multifora_model::{Error, ErrorCode, RawDoc, extjson};
 
 fn bytes(text: &str) -> Vec<u8> {
     extjson::parse_document(text).unwrap_or_else(|e| panic!("{text}: {e}"))
@@ -217,6 +217,46 @@ fn refusals() {
         if !text.is_empty() {
             assert_eq!(error.message(), text, "{stages}");
         }
+    }
+}
+
+#[test]
+fn a_thousand_stages_run() {
+    let stages = vec![r#"{"$addFields":{"a":{"$add":["$a",1]}}}"#; MAX_PIPELINE_STAGES];
+    let got = run(&format!("[{}]", stages.join(",")), r#"[{"a":0}]"#).unwrap();
+    assert_eq!(got, array_text(&documents(r#"[{"a":1000}]"#)));
+    let more = vec![r#"{"$match":{}}"#; MAX_PIPELINE_STAGES + 1];
+    let error = compile(&format!("[{}]", more.join(","))).map(|_| ()).unwrap_err();
+    assert_eq!(error.code().code(), 7_749_501);
+}
+
+#[test]
+fn interruption_reaches_every_loop() {
+    struct Stopped;
+    impl Resources for Stopped {
+        fn check_interrupt(&self) -> Result<()> {
+            Err(Error::new(ErrorCode::Interrupted, "stop"))
+        }
+        fn now_ms(&self) -> i64 {
+            0
+        }
+        fn random_f64(&self) -> f64 {
+            0.0
+        }
+    }
+    for stages in [
+        r#"[{"$unwind":"$a"}]"#,
+        r#"[{"$match":{"a":9}}]"#,
+        r#"[{"$group":{"_id":"$a"}}]"#,
+        r#"[{"$sort":{"a":1}}]"#,
+        r#"[{"$count":"n"}]"#,
+        r#"[{"$facet":{"x":[]}}]"#,
+        r#"[{"$sample":{"size":1}}]"#,
+        r#"[{"$skip":5}]"#,
+    ] {
+        let mut source = Documents::new(documents(r#"[{"a":[1,2]}]"#));
+        let error = compile(stages).unwrap().start(0).collect(&mut source, &Stopped).unwrap_err();
+        assert_eq!(error.code(), ErrorCode::Interrupted, "{stages}");
     }
 }
 

@@ -97,8 +97,9 @@ pub(super) struct UnwindRun {
     spec: Arc<Unwind>,
     /// The document whose array is being unwound.
     document: Vec<u8>,
-    /// Where the next element begins in `document` (0: none left), and its position.
+    /// The elements that are left.
     elements: std::vec::IntoIter<OwnedValue>,
+    /// The position of the next one.
     position: i64,
     out: Vec<u8>,
 }
@@ -178,6 +179,8 @@ impl UnwindRun {
 
 impl StageRun for UnwindRun {
     fn advance(&mut self, upstream: &mut dyn DocSource, res: &dyn Resources) -> Result<bool> {
+        // One document may give millions: each is a chance to stop.
+        res.check_interrupt()?;
         if self.next_element() {
             return Ok(true);
         }
