@@ -1,9 +1,9 @@
 //! The one verb: a command in, its reply out.
 
 use crate::bytes::{self, Bytes};
-use crate::database::{Database, Shared};
-use crate::guard::{call, call_on};
-use crate::input::{document, required, text};
+use crate::database::{Database, Shared, on_database};
+use crate::guard::call;
+use crate::input::{document, text};
 use crate::session::{Session, with_lsid};
 use crate::status::{Failure, MF_ERROR, MF_INTERNAL, MF_OK, MfError};
 use multiforadb::{ErrorCode, RawDoc, RawValue};
@@ -33,15 +33,11 @@ pub unsafe extern "C" fn mf_command(
     // SAFETY: the caller keeps to the header's rules for every pointer.
     unsafe {
         bytes::clear(reply);
-        let handle = match required(database, "database") {
-            Ok(handle) => handle,
-            Err(failure) => return call(error, || Err(failure)),
-        };
-        call_on(&handle.shared.poison, error, || {
+        on_database(database, error, |shared| {
             let db_name = text(db_name, "db_name")?;
             let command = document(command, command_len, "command")?;
-            let session = session_of(&handle.shared, session)?;
-            let answer = run(&handle.shared, session, db_name, command.as_bytes());
+            let session = session_of(shared, session)?;
+            let answer = run(shared, session, db_name, command.as_bytes());
             if let Some(slot) = reply.as_mut() {
                 *slot = Bytes::from_vec(answer.reply);
             }

@@ -1,9 +1,9 @@
 //! Cursors: documents one by one, fetched in batches.
 
 use crate::command::{run, session_of};
-use crate::database::{Database, Shared};
+use crate::database::{Database, Shared, on_database};
 use crate::guard::{call, call_on, quietly};
-use crate::input::{document, optional_document, required, text};
+use crate::input::{document, optional_document, out_handle, required, text};
 use crate::session::Session;
 use crate::status::{Failure, MF_DONE, MF_OK, MfError};
 use multiforadb::{DocBuilder, RawDoc, RawValue};
@@ -143,22 +143,18 @@ unsafe fn open(
 ) -> i32 {
     // SAFETY: the caller's promises are passed on.
     unsafe {
-        let handle = match required(database, "database") {
-            Ok(handle) => handle,
-            Err(failure) => return call(error, || Err(failure)),
-        };
-        call_on(&handle.shared.poison, error, || {
-            let slot = cursor.as_mut().ok_or_else(|| Failure::misuse("cursor is NULL"))?;
-            *slot = std::ptr::null_mut();
+        let slot = out_handle(cursor, "cursor");
+        on_database(database, error, |shared| {
+            let slot = slot?;
             let db_name = text(db_name, "db_name")?;
-            let lsid = session_of(&handle.shared, session)?;
+            let lsid = session_of(shared, session)?;
             let command = build()?;
-            let answer = run(&handle.shared, lsid, db_name, &command);
+            let answer = run(shared, lsid, db_name, &command);
             if let Some(failure) = answer.failure {
                 return Err(failure);
             }
             let state = State::new(&command, answer.reply, db_name, lsid)?;
-            let opened = Cursor { shared: Arc::clone(&handle.shared), state: Mutex::new(state) };
+            let opened = Cursor { shared: Arc::clone(shared), state: Mutex::new(state) };
             *slot = Box::into_raw(Box::new(opened));
             Ok(MF_OK)
         })

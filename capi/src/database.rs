@@ -1,7 +1,7 @@
 //! The handle on an open file: open, close, interrupt.
 
 use crate::guard::{Poison, call, call_on};
-use crate::input::{required, sized_options, text};
+use crate::input::{out_handle, required, sized_options, text};
 use crate::status::{Failure, MF_OK, MfError};
 use multiforadb::{Connection, ConnectionInfo, Durability, OpenOptions};
 use std::ffi::c_char;
@@ -46,6 +46,24 @@ pub(crate) struct Shared {
     pub poison: Poison,
 }
 
+/// Runs the body of a function on a database handle: [`call_on`] with the handle looked at first.
+///
+/// # Safety
+/// `database` is NULL or a live handle; `error` is NULL or writable.
+pub(crate) unsafe fn on_database(
+    database: *const Database,
+    error: *mut MfError,
+    body: impl FnOnce(&Arc<Shared>) -> Result<i32, Failure>,
+) -> i32 {
+    // SAFETY: the caller's promises are passed on.
+    unsafe {
+        match required(database, "database") {
+            Ok(handle) => call_on(&handle.shared.poison, error, || body(&handle.shared)),
+            Err(failure) => call(error, || Err(failure)),
+        }
+    }
+}
+
 /// Opens the file at `path`, creating it when it is not there; ":memory:" gives a private database
 /// in memory. `options` may be NULL. On success `*database` is a handle for `mf_close`; on failure it
 /// is NULL and nothing needs closing.
@@ -60,11 +78,10 @@ pub unsafe extern "C" fn mf_open(
     error: *mut MfError,
 ) -> i32 {
     let open = || {
-        // SAFETY: the caller promises that a non-NULL pointer is writable.
-        let slot = unsafe { database.as_mut() }.ok_or_else(|| Failure::misuse("database is NULL"))?;
-        *slot = std::ptr::null_mut();
-        // SAFETY: the caller keeps to the header's rules for strings and for sized options.
-        let (path, options) = unsafe { (text(path, "path")?, sized_options(options, "options")?) };
+        // SAFETY: the caller keeps to the header's rules for out parameters, strings and sized options.
+        let (slot, path, options) = unsafe {
+            (out_handle(database, "database")?, text(path, "path")?, sized_options(options, "options")?)
+        };
         let engine = multiforadb::Database::open(path, &open_options(&options)?)?;
         let connection = engine.connect(ConnectionInfo::in_process("c"));
         let shared = Arc::new(Shared { engine, connection, poison: Poison::default() });
@@ -133,17 +150,10 @@ pub unsafe extern "C" fn mf_close(database: *mut Database, error: *mut MfError) 
 /// See the rules at the top of the header.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mf_interrupt(database: *mut Database, error: *mut MfError) -> i32 {
-    // SAFETY: the caller promises a live handle behind a non-NULL pointer.
-    let handle = unsafe { required(database, "database") };
-    let interrupt = |shared: &Shared| {
+    let interrupt = |shared: &Arc<Shared>| {
         shared.connection.interrupt();
         Ok(MF_OK)
     };
-    // SAFETY: the caller's promise about `error` is passed on.
-    unsafe {
-        match handle {
-            Ok(handle) => call_on(&handle.shared.poison, error, || interrupt(&handle.shared)),
-            Err(failure) => call(error, || Err(failure)),
-        }
-    }
+    // SAFETY: the caller's promises are passed on.
+    unsafe { on_database(database, error, interrupt) }
 }

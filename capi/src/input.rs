@@ -89,6 +89,17 @@ pub(crate) unsafe fn required<'a, T>(pointer: *const T, what: &str) -> Result<&'
     unsafe { pointer.as_ref() }.ok_or_else(|| Failure::misuse(format!("{what} is NULL")))
 }
 
+/// Where a function puts the handle it makes: set to NULL at once, so that it is NULL when the call fails.
+///
+/// # Safety
+/// `slot` is NULL or writable.
+pub(crate) unsafe fn out_handle<'a, T>(slot: *mut *mut T, what: &str) -> Result<&'a mut *mut T, Failure> {
+    // SAFETY: the caller promises that a non-NULL pointer is writable.
+    let slot = unsafe { slot.as_mut() }.ok_or_else(|| Failure::misuse(format!("{what} is NULL")))?;
+    *slot = std::ptr::null_mut();
+    Ok(slot)
+}
+
 /// An options structure that may grow: `size`, its first field, says how much of it the caller knows.
 ///
 /// Fields the caller does not know stay at zero, their default. Bytes this library does not know must

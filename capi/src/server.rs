@@ -1,8 +1,8 @@
 //! The embedded listener: MongoDB's wire protocol on the open file.
 
-use crate::database::{Database, Shared};
+use crate::database::{Database, Shared, on_database};
 use crate::guard::{call, call_on};
-use crate::input::{optional_text, required, sized_options};
+use crate::input::{optional_text, out_handle, sized_options};
 use crate::status::{Failure, MF_OK, MfError};
 use multiforadb::ServeOptions;
 use std::ffi::c_char;
@@ -50,17 +50,13 @@ pub unsafe extern "C" fn mf_serve(
 ) -> i32 {
     // SAFETY: the caller keeps to the header's rules for every pointer.
     unsafe {
-        let handle = match required(database, "database") {
-            Ok(handle) => handle,
-            Err(failure) => return call(error, || Err(failure)),
-        };
-        call_on(&handle.shared.poison, error, || {
-            let slot = server.as_mut().ok_or_else(|| Failure::misuse("server is NULL"))?;
-            *slot = std::ptr::null_mut();
+        let slot = out_handle(server, "server");
+        on_database(database, error, |shared| {
+            let slot = slot?;
             let options = serve_options(&sized_options(options, "options")?)?;
-            let running = multiforadb::serve(&handle.shared.engine, options)?;
+            let running = multiforadb::serve(&shared.engine, options)?;
             let port = running.local_addr().map_or(-1, |address| i32::from(address.port()));
-            let shared = Arc::clone(&handle.shared);
+            let shared = Arc::clone(shared);
             *slot = Box::into_raw(Box::new(Server { shared, server: running, port }));
             Ok(MF_OK)
         })

@@ -1,11 +1,11 @@
 //! Logical sessions: an identity that commands carry, for retryable writes and transactions.
 
 use crate::command::run;
-use crate::database::{Database, Shared};
-use crate::guard::{call, call_on, quietly};
-use crate::input::required;
+use crate::database::{Database, Shared, on_database};
+use crate::guard::{call_on, quietly};
+use crate::input::out_handle;
 use crate::status::{Failure, MF_OK, MfError};
-use multiforadb::{DocBuilder, RawDoc};
+use multiforadb::{DocBuilder, Error, ErrorCode, RawDoc};
 use std::sync::Arc;
 
 /// A logical session. Opaque. Belongs to one thread at a time.
@@ -27,7 +27,8 @@ const UUID_SUBTYPE: u8 = 4;
 
 fn random_uuid() -> Result<[u8; 16], Failure> {
     let mut id = [0; 16];
-    getrandom::fill(&mut id).map_err(|e| Failure::internal(format!("no random numbers: {e}")))?;
+    getrandom::fill(&mut id)
+        .map_err(|e| Error::new(ErrorCode::OperationFailed, format!("no random numbers: {e}")))?;
     id[6] = (id[6] & 0x0f) | 0x40;
     id[8] = (id[8] & 0x3f) | 0x80;
     Ok(id)
@@ -53,18 +54,15 @@ pub unsafe extern "C" fn mf_session_start(
     session: *mut *mut Session,
     error: *mut MfError,
 ) -> i32 {
-    let start = || {
-        // SAFETY: the caller promises that a non-NULL pointer is writable.
-        let slot = unsafe { session.as_mut() }.ok_or_else(|| Failure::misuse("session is NULL"))?;
-        *slot = std::ptr::null_mut();
-        // SAFETY: the caller promises a live handle behind a non-NULL pointer.
-        let handle = unsafe { required(database, "database") }?;
-        handle.shared.poison.check()?;
-        *slot = Box::into_raw(Box::new(Session::new(&handle.shared)?));
+    // SAFETY: the caller promises that a non-NULL pointer is writable.
+    let slot = unsafe { out_handle(session, "session") };
+    let start = |shared: &Arc<Shared>| {
+        let slot = slot?;
+        *slot = Box::into_raw(Box::new(Session::new(shared)?));
         Ok(MF_OK)
     };
-    // SAFETY: the caller's promise about `error` is passed on.
-    unsafe { call(error, start) }
+    // SAFETY: the caller's promises are passed on.
+    unsafe { on_database(database, error, start) }
 }
 
 /// Ends a session and frees it; a transaction it left open is aborted. NULL is a no-op.

@@ -212,7 +212,9 @@ static void null_and_wrong_input(void) {
     CHECK_STATUS(mf_command(db, NULL, "test", NULL, ping.len, &out, &error), MF_MISUSE);
     CHECK(mf_command(db, NULL, "test", NULL, ping.len, NULL, NULL) == MF_MISUSE);
     CHECK_STATUS(mf_interrupt(NULL, &error), MF_MISUSE);
+    session = (mf_session *)&out;
     CHECK_STATUS(mf_session_start(NULL, &session, &error), MF_MISUSE);
+    CHECK(session == NULL);
     CHECK_STATUS(mf_session_start(db, NULL, &error), MF_MISUSE);
     CHECK_STATUS(mf_find(db, NULL, "test", NULL, NULL, 0, NULL, 0, &cursor, &error), MF_MISUSE);
     CHECK_STATUS(mf_find(db, NULL, "test", "c", NULL, 0, NULL, 0, NULL, &error), MF_MISUSE);
