@@ -2,6 +2,7 @@
 
 use super::CommandSpec;
 use super::args::{Args, Field, Types};
+use super::write_args::refuse_kept_timestamps;
 use crate::catalog::Namespace;
 use crate::context::CommandContext;
 use crate::exec::CommandResources;
@@ -49,6 +50,7 @@ fn run(context: &CommandContext<'_>, request: &Request<'_>, reply: &mut DocBuild
     let args = Args::command("findAndModify", FIELDS, request)?;
     let ns = args.namespace(request)?;
     ns.check_writable()?;
+    refuse_kept_timestamps(&args)?;
     check_options(&args)?;
     let retry = context.retry_state().map(|retry| (retry, retry.stmt_id(0)));
     if let Some((retry, stmt_id)) = retry

@@ -7,6 +7,7 @@ use crate::context::CommandContext;
 use crate::request::Request;
 use crate::write::Writer;
 use crate::write::insert::{InsertBatch, insert};
+use crate::write::new_document::EmptyTimestamps;
 use multifora_model::{DocBuilder, Result};
 
 /// The row in the registry.
@@ -37,6 +38,7 @@ fn run(context: &CommandContext<'_>, request: &Request<'_>, reply: &mut DocBuild
         docs: &docs,
         ordered: args.bool("ordered").unwrap_or(true),
         bypass_validation: args.bool("bypassDocumentValidation").unwrap_or(false),
+        timestamps: EmptyTimestamps::from_bypass(args.bool("bypassEmptyTsReplacement")),
         retry: context.retry_state(),
     };
     let mut writer = Writer::new(context);

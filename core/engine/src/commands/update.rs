@@ -2,7 +2,7 @@
 
 use super::CommandSpec;
 use super::args::{Args, Field, Types};
-use super::write_args::{append_retried, batch_documents, check_batch_size};
+use super::write_args::{append_retried, batch_documents, check_batch_size, refuse_kept_timestamps};
 use crate::catalog::Namespace;
 use crate::context::CommandContext;
 use crate::exec::compile::{check_collation, compile_context, compile_order};
@@ -71,6 +71,7 @@ fn run(context: &CommandContext<'_>, request: &Request<'_>, reply: &mut DocBuild
     let args = Args::command("update", FIELDS, request)?;
     let ns = args.namespace(request)?;
     ns.check_writable()?;
+    refuse_kept_timestamps(&args)?;
     let docs = batch_documents(&args, "updates", request)?;
     check_batch_size(docs.len())?;
     let statements: Vec<Args<'_>> = docs

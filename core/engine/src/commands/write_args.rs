@@ -34,3 +34,12 @@ pub(super) fn append_retried(stmt_ids: &[i32], reply: &mut DocBuilder) {
     }
     reply.end();
 }
+
+/// Updates fill empty timestamps in when they are compiled and cannot be told to keep them (yet).
+pub(super) fn refuse_kept_timestamps(args: &Args<'_>) -> Result<()> {
+    if args.bool("bypassEmptyTsReplacement") == Some(true) {
+        let text = "bypassEmptyTsReplacement is not supported for updates by this version of MultiforaDB";
+        return Err(Error::new(ErrorCode::CommandNotSupported, text));
+    }
+    Ok(())
+}

@@ -1,6 +1,6 @@
 //! Storing new documents in chunks, each chunk one storage transaction.
 
-use super::new_document;
+use super::new_document::{self, EmptyTimestamps};
 use super::outcome::{WriteErrors, fails_command};
 use super::transaction::{Attempt, Writer};
 use crate::catalog::Namespace;
@@ -24,6 +24,8 @@ pub struct InsertBatch<'a> {
     pub ordered: bool,
     /// Leave the validator out.
     pub bypass_validation: bool,
+    /// What becomes of empty timestamps.
+    pub timestamps: EmptyTimestamps,
     /// The session's record of this write, when it may be sent again.
     pub retry: Option<&'a RetryableWrite>,
 }
@@ -93,7 +95,7 @@ fn prepare_chunk<'a>(batch: &InsertBatch<'a>, next: &mut usize, done: &mut Inser
             continue;
         }
         len_bytes += doc.as_bytes().len();
-        chunk.push(Prepared { index, stmt_id, doc: new_document::prepare(*doc) });
+        chunk.push(Prepared { index, stmt_id, doc: new_document::prepare(*doc, batch.timestamps) });
     }
     chunk
 }

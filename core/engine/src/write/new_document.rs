@@ -7,12 +7,30 @@ use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+/// What becomes of timestamps that are all zero.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EmptyTimestamps {
+    /// Those at the top level get the present time (MongoDB's rule).
+    #[default]
+    Fill,
+    /// They stay (`bypassEmptyTsReplacement`).
+    Keep,
+}
+
+impl EmptyTimestamps {
+    /// What a command's `bypassEmptyTsReplacement` asks for.
+    pub fn from_bypass(bypass: Option<bool>) -> Self {
+        if bypass == Some(true) { EmptyTimestamps::Keep } else { EmptyTimestamps::Fill }
+    }
+}
+
 /// The document as it will be stored; borrowed when the client's bytes can stay as they are.
 ///
 /// # Errors
 /// `BadValue` (size, type of `_id`, more than one `_id`), `Overflow` (depth),
 /// `DollarPrefixedFieldName` (inside `_id`).
-pub fn prepare(doc: RawDoc<'_>) -> Result<Cow<'_, [u8]>> {
+pub fn prepare(doc: RawDoc<'_>, timestamps: EmptyTimestamps) -> Result<Cow<'_, [u8]>> {
+    let fills = timestamps == EmptyTimestamps::Fill;
     let mut id: Option<RawValue<'_>> = None;
     let mut id_is_first = false;
     let mut has_empty_timestamp = false;
@@ -24,7 +42,7 @@ pub fn prepare(doc: RawDoc<'_>) -> Result<Cow<'_, [u8]>> {
             check_inserted_id(field.value)?;
             id = Some(field.value);
             id_is_first = position == 0;
-        } else if is_empty_timestamp(field.value) {
+        } else if fills && is_empty_timestamp(field.value) {
             has_empty_timestamp = true;
         }
     }
@@ -32,7 +50,7 @@ pub fn prepare(doc: RawDoc<'_>) -> Result<Cow<'_, [u8]>> {
     let prepared = if id_is_first && !has_empty_timestamp {
         Cow::Borrowed(doc.as_bytes())
     } else {
-        Cow::Owned(rewrite(doc, id))
+        Cow::Owned(rewrite(doc, id, fills))
     };
     if prepared.len() > MAX_DOCUMENT_BYTES {
         return Err(too_large(prepared.len()));
@@ -40,7 +58,7 @@ pub fn prepare(doc: RawDoc<'_>) -> Result<Cow<'_, [u8]>> {
     Ok(prepared)
 }
 
-fn rewrite(doc: RawDoc<'_>, id: Option<RawValue<'_>>) -> Vec<u8> {
+fn rewrite(doc: RawDoc<'_>, id: Option<RawValue<'_>>, fills_timestamps: bool) -> Vec<u8> {
     let mut out = DocBuilder::with_buffer(Vec::with_capacity(doc.as_bytes().len() + 17));
     match id {
         Some(id) => out.append("_id", id),
@@ -50,7 +68,7 @@ fn rewrite(doc: RawDoc<'_>, id: Option<RawValue<'_>>) -> Vec<u8> {
         if field.name_bytes() == b"_id" {
             continue;
         }
-        if is_empty_timestamp(field.value) {
+        if fills_timestamps && is_empty_timestamp(field.value) {
             out.timestamp(field.name(), next_timestamp());
         } else {
             out.append_bytes_name(field.name_bytes(), field.value);
@@ -153,7 +171,7 @@ mod tests {
     }
 
     fn prepared(bytes: &[u8]) -> Result<Vec<u8>> {
-        prepare(RawDoc::framed(bytes).unwrap()).map(Cow::into_owned)
+        prepare(RawDoc::framed(bytes).unwrap(), EmptyTimestamps::Fill).map(Cow::into_owned)
     }
 
     #[test]
@@ -161,7 +179,10 @@ mod tests {
         let bytes = build(|d| {
             d.i32("_id", 1).i32("a", 2).i32("a", 3);
         });
-        assert!(matches!(prepare(RawDoc::framed(&bytes).unwrap()).unwrap(), Cow::Borrowed(_)));
+        assert!(matches!(
+            prepare(RawDoc::framed(&bytes).unwrap(), EmptyTimestamps::Fill).unwrap(),
+            Cow::Borrowed(_)
+        ));
     }
 
     #[test]
@@ -193,6 +214,15 @@ mod tests {
         assert_eq!((at("_id"), at("v")), (0, 5));
         assert!(at("t") > 0 && at("u") > at("t"));
         assert_eq!(doc.get("n").unwrap().as_doc().unwrap().get("t").unwrap().as_timestamp(), Some(0));
+    }
+
+    #[test]
+    fn empty_timestamps_can_be_kept() {
+        let bytes = build(|d| {
+            d.timestamp("t", 0).i32("_id", 1);
+        });
+        let kept = prepare(RawDoc::framed(&bytes).unwrap(), EmptyTimestamps::Keep).unwrap();
+        assert_eq!(RawDoc::framed(&kept).unwrap().get("t").unwrap().as_timestamp(), Some(0));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Updating documents: one, or all that match; inserting one when nothing does.
 
 use super::delete::RetryStatement;
-use super::new_document;
+use super::new_document::{self, EmptyTimestamps};
 use super::outcome::fails_command;
 use super::target::{MatchedRows, Target};
 use super::transaction::{Attempt, CollectionWrite, Writer, framed};
@@ -138,7 +138,7 @@ fn insert_seeded(
     if let Some(id) = seeded.get("_id") {
         new_document::check_updated_id(id)?;
     }
-    let doc = new_document::prepare(seeded)?.into_owned();
+    let doc = new_document::prepare(seeded, EmptyTimestamps::Fill)?.into_owned();
     write.insert(&doc)?;
     let id = RawDoc::framed(&doc).and_then(|doc| doc.get("_id")).unwrap_or(RawValue::NULL).into();
     Ok(Updated { n: 1, upserted: Some(id), after: Some(doc), ..Updated::default() })

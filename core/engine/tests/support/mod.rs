@@ -1,5 +1,6 @@
 //! Commands in and replies out as Extended JSON, for tests that read like a shell session.
 #![allow(dead_code, reason = "each test binary uses a part of it")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 use multifora_engine::{Connection, ConnectionInfo, Database, OpenOptions};
 use multifora_model::extjson;
