@@ -1,1 +1,5 @@
-fn main() { napi_build::setup() }
+//! Link arguments that a Node addon needs.
+
+fn main() {
+    napi_build::setup();
+}

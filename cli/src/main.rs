@@ -16,7 +16,7 @@ use std::process::ExitCode;
 
 /// Documents in one file, no server to install.
 #[derive(Parser)]
-#[command(name = "multifora", version, about, max_term_width = 100)]
+#[command(name = "multifora", version, max_term_width = 100)]
 struct Cli {
     #[command(subcommand)]
     command: Command,

@@ -19,12 +19,12 @@
 
 pub use multifora_engine::connection::check_bytes;
 pub use multifora_engine::{
-    CheckReport, CollectionStats, Connection, ConnectionInfo, Database, DatabaseStats, DocumentSequence, Durability,
-    Interrupt, OpenOptions, ReplicaSet, Request,
+    CheckReport, CollectionStats, Connection, ConnectionInfo, Database, DatabaseStats, DocumentSequence,
+    Durability, Interrupt, OpenOptions, ReplicaSet, Request,
 };
 pub use multifora_model::{
-    DocBuilder, Element, ElementType, Error, ErrorCode, OwnedValue, RawDoc, RawValue, Result, extjson, limits,
-    validate,
+    DocBuilder, Element, ElementType, Error, ErrorCode, OwnedValue, RawDoc, RawValue, Result, extjson,
+    limits, validate,
 };
 #[cfg(feature = "server")]
 pub use multifora_server::{Log, ServeOptions, Server, serve};

@@ -59,7 +59,9 @@ impl Interrupt {
     pub fn check(&self) -> Result<()> {
         match self.shared.state.load(Ordering::Relaxed) {
             RUNNING => {}
-            SHUTDOWN => return Err(Error::new(ErrorCode::InterruptedAtShutdown, "the database is shutting down")),
+            SHUTDOWN => {
+                return Err(Error::new(ErrorCode::InterruptedAtShutdown, "the database is shutting down"));
+            }
             _ => return Err(Error::new(ErrorCode::Interrupted, "operation was interrupted")),
         }
         match self.deadline {

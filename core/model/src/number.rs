@@ -189,7 +189,10 @@ impl Number {
 
     /// Sum as `$add` gives it: an int64 overflow becomes a double.
     #[must_use]
-    #[expect(clippy::should_implement_trait, reason = "one of two manners of adding; an operator would hide which")]
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "one of two manners of adding; an operator would hide which"
+    )]
     pub fn add(self, other: Self) -> Self {
         self.checked_add(other).unwrap_or_else(|| N::Double(self.as_f64() + other.as_f64()))
     }

@@ -104,6 +104,9 @@ impl Error {
     }
 }
 
+/// What to do about a file that is open elsewhere.
+const UNLOCK: &str = "close it there, or connect to a listener on it";
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -118,12 +121,14 @@ impl fmt::Display for Error {
                 write!(f, "no space left for {place}: free some and try again; nothing was changed")
             }
             Error::Locked { place, pid: Some(pid), host } if host.is_empty() => {
-                write!(f, "{place} is locked by pid {pid}")
+                write!(f, "{place} is locked by pid {pid}; {UNLOCK}")
             }
             Error::Locked { place, pid: Some(pid), host } => {
-                write!(f, "{place} is locked by pid {pid} on {host}")
+                write!(f, "{place} is locked by pid {pid} on {host}; {UNLOCK}")
             }
-            Error::Locked { place, pid: None, .. } => write!(f, "{place} is locked by another handle"),
+            Error::Locked { place, pid: None, .. } => {
+                write!(f, "{place} is locked by another handle; {UNLOCK}")
+            }
             Error::Poisoned { cause } => {
                 write!(
                     f,

@@ -56,7 +56,8 @@ static KEPT: &[&str] =
     &["storageEngine", "validator", "validationLevel", "validationAction", "indexOptionDefaults"];
 
 /// What a validator does when it is not told.
-static VALIDATION_DEFAULTS: [(&str, &str); 2] = [("validationLevel", "strict"), ("validationAction", "error")];
+static VALIDATION_DEFAULTS: [(&str, &str); 2] =
+    [("validationLevel", "strict"), ("validationAction", "error")];
 
 fn run(context: &CommandContext<'_>, request: &Request<'_>, _reply: &mut DocBuilder) -> Result<()> {
     let args = Args::command("create", FIELDS, request)?;

@@ -25,11 +25,11 @@ mod db_stats;
 mod delete;
 pub(crate) mod dispatch;
 mod distinct;
-mod explain;
 mod drop;
 mod drop_database;
 mod drop_indexes;
 mod end_sessions;
+mod explain;
 mod find;
 mod find_and_modify;
 mod fsync;
@@ -107,11 +107,11 @@ pub static REGISTRY: &[&CommandSpec] = &[
     &db_stats::SPEC,
     &delete::SPEC,
     &distinct::SPEC,
-    &explain::SPEC,
     &drop::SPEC,
     &drop_database::SPEC,
     &drop_indexes::SPEC,
     &end_sessions::SPEC,
+    &explain::SPEC,
     &find::SPEC,
     &find_and_modify::SPEC,
     &fsync::SPEC,

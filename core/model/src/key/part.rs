@@ -121,13 +121,34 @@ mod tests {
 
     fn sample() -> Vec<u8> {
         let mut doc = DocBuilder::new();
-        doc.i32("a", 1).f64("b", 0.1).i64("c", i64::MAX).str("d", "x\0y").str("e", "").bool("f", true).null("g");
-        doc.date_ms("h", -5).timestamp("i", 7).object_id("j", &[3; 12]).binary("k", 0, b"abc").binary("l", 5, b"");
-        doc.start_doc("m").i32("x", 1).start_array("y").push(RawValue::NULL).push_start_doc().end().end().end();
+        doc.i32("a", 1)
+            .f64("b", 0.1)
+            .i64("c", i64::MAX)
+            .str("d", "x\0y")
+            .str("e", "")
+            .bool("f", true)
+            .null("g");
+        doc.date_ms("h", -5)
+            .timestamp("i", 7)
+            .object_id("j", &[3; 12])
+            .binary("k", 0, b"abc")
+            .binary("l", 5, b"");
+        doc.start_doc("m")
+            .i32("x", 1)
+            .start_array("y")
+            .push(RawValue::NULL)
+            .push_start_doc()
+            .end()
+            .end()
+            .end();
         doc.start_array("n").end().start_doc("o").end();
         doc.append("p", RawValue { ty: T::Regex, bytes: b"^a\0i\0" });
-        doc.append("q", RawValue { ty: T::MinKey, bytes: &[] }).append("r", RawValue { ty: T::MaxKey, bytes: &[] });
-        doc.append("s", RawValue { ty: T::Decimal128, bytes: &[1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x3E, 0x30] });
+        doc.append("q", RawValue { ty: T::MinKey, bytes: &[] })
+            .append("r", RawValue { ty: T::MaxKey, bytes: &[] });
+        doc.append(
+            "s",
+            RawValue { ty: T::Decimal128, bytes: &[1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x3E, 0x30] },
+        );
         doc.append("t", RawValue { ty: T::Undefined, bytes: &[] });
         doc.finish()
     }
