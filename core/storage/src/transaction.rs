@@ -181,7 +181,7 @@ impl Transaction {
         Ok(found)
     }
 
-    /// Creates a table. Its number is final, and never used again even when this transaction does not commit.
+    /// Creates a table. Its number is final. It is not given again while the store is open, and never once committed.
     pub fn create_table(&mut self) -> Result<TableId> {
         let table = self.store.next_table_number()?;
         self.tables.insert(table, TableWrites::new(Arc::new(Table::new()), true));

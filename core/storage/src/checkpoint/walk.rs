@@ -162,7 +162,7 @@ impl Walk<'_> {
             has_changed |= is_new;
         }
         let children = branch.children.iter().zip(pointers);
-        let entries = children.map(|(child, pointer)| (child.key.as_ref(), child.count, pointer));
+        let entries = children.map(|(child, pointer)| (child.key.as_slice(), child.count, pointer));
         self.settle(old, has_changed, BlockKind::Branch, || encode_branch(entries))
     }
 

@@ -91,6 +91,6 @@ fn shortest_separator<'k>(last: &[u8], next: &'k [u8]) -> &'k [u8] {
 fn divide_branch(branch: &mut Branch, at_right_edge: bool) -> Child {
     let at = if at_right_edge { branch.children.len() - 2 } else { branch.children.len() / 2 };
     let children = branch.children.split_off(at);
-    let key = children.first().map(|child| Arc::clone(&child.key)).unwrap_or_else(|| Arc::from([]));
+    let key = children.first().map(|child| child.key.clone()).unwrap_or_default();
     Child::new(&key, Arc::new(Node::new(Body::Branch(Branch { children }))))
 }

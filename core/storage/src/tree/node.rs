@@ -2,6 +2,7 @@
 
 use crate::block::Place;
 use crate::record::{Cell, Record, Values};
+use smallvec::SmallVec;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ pub(super) const LEAF_MAX_ITEMS: usize = 128;
 /// Bytes from which a leaf of several entries is divided: a block's raw size.
 pub(super) const LEAF_TARGET_BYTES: usize = 128 << 10;
 /// Most children of a branch.
-pub(super) const BRANCH_MAX_CHILDREN: usize = 64;
+pub(super) const BRANCH_MAX_CHILDREN: usize = 48;
 
 /// The first eight bytes of a key as a number that orders as they do. Where two differ, they order the keys.
 pub(crate) fn key_prefix(key: &[u8]) -> u64 {
@@ -79,14 +80,15 @@ impl Leaf {
 #[derive(Clone, Debug)]
 pub(crate) struct Child {
     pub(super) prefix: u64,
-    pub(crate) key: Arc<[u8]>,
+    /// Mostly short, and inline then: copying a branch touches nothing else.
+    pub(crate) key: SmallVec<[u8; 24]>,
     pub(crate) count: u64,
     pub(crate) node: Arc<Node>,
 }
 
 impl Child {
     pub(crate) fn new(key: &[u8], node: Arc<Node>) -> Child {
-        Child { prefix: key_prefix(key), key: key.into(), count: node.count(), node }
+        Child { prefix: key_prefix(key), key: SmallVec::from_slice(key), count: node.count(), node }
     }
 }
 
@@ -99,7 +101,7 @@ impl Branch {
     /// The child that holds `key` if the tree does.
     pub(super) fn child_for(&self, prefix: u64, key: &[u8]) -> usize {
         let later = self.children.get(1..).unwrap_or_default();
-        later.partition_point(|child| compare(child.prefix, || child.key.as_ref().cmp(key), prefix).is_le())
+        later.partition_point(|child| compare(child.prefix, || child.key.as_slice().cmp(key), prefix).is_le())
     }
 }
 

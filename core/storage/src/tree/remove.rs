@@ -76,7 +76,7 @@ fn join_with_neighbour(branch: &mut Branch, at: usize) {
             // The leftmost child's key was not looked at until now: it takes the key of its parent.
             let mut children = b.children.clone();
             if let Some(first) = children.first_mut() {
-                first.key = Arc::clone(&right.key);
+                first.key = right.key.clone();
                 first.prefix = right.prefix;
             }
             a.children.append(&mut children);
