@@ -63,7 +63,7 @@ fn print(path: &str, report: &CheckReport) {
         n => format!("{n} problems; restore a backup, or save what is readable"),
     };
     println!(
-        "{path}: {verdict} ({} collections, {} documents, {} index entries, {} in use)",
+        "{path}: {verdict} (collections: {}, documents: {}, index entries: {}, in use: {})",
         report.collections,
         report.documents,
         report.index_entries,

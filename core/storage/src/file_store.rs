@@ -41,6 +41,10 @@ pub(crate) struct ReadOnlyFile {
     pub(crate) superblock: Option<Superblock>,
     /// Acknowledged commits that cannot be read; what is read is the state before them.
     pub(crate) damage: Option<Error>,
+    /// Bytes of the log regions that the superblock names.
+    pub(crate) log_bytes: u64,
+    /// Bytes that neither the checkpoint nor the log uses.
+    pub(crate) free_bytes: u64,
 }
 
 /// An opened file, its state, and the queue of its log.
@@ -103,12 +107,17 @@ pub(crate) fn open_read_only(disk: Arc<dyn Disk>) -> Result<(ReadOnlyFile, State
     let len_bytes = len_of(&*disk)?;
     let Found::Database { superblock, damage } = superblock::find(&*disk, len_bytes, INITIAL_BYTES, false)?
     else {
-        return Ok((ReadOnlyFile { disk, superblock: None, damage: None }, State::empty()));
+        let file = ReadOnlyFile { disk, superblock: None, damage: None, log_bytes: 0, free_bytes: 0 };
+        return Ok((file, State::empty()));
     };
     let mut loaded = load(&*disk, len_bytes, &superblock)?;
     let replayed = log::replay(&*disk, len_bytes, &superblock, &mut loaded.state)?;
     let damage = damage.or(replayed.damage);
-    Ok((ReadOnlyFile { disk, superblock: Some(superblock), damage }, loaded.state))
+    let log_bytes = superblock.regions.iter().map(|region| region.len_bytes).sum::<u64>();
+    let used_bytes = loaded.used.iter().map(|extent| extent.len_bytes).sum::<u64>() + log_bytes;
+    let free_bytes = len_bytes.saturating_sub(DATA_START_BYTES).saturating_sub(used_bytes);
+    let file = ReadOnlyFile { disk, superblock: Some(superblock), damage, log_bytes, free_bytes };
+    Ok((file, loaded.state))
 }
 
 fn create(disk: &dyn Disk) -> Result<Superblock> {

@@ -76,6 +76,8 @@ impl Store {
             Medium::Memory => {}
             Medium::ReadOnly(file) => {
                 stats.file_bytes = file.disk.len().unwrap_or(0);
+                stats.log_bytes = file.log_bytes;
+                stats.free_bytes = file.free_bytes;
                 if let Some(superblock) = &file.superblock {
                     stats.checkpoint = superblock.checkpoint;
                     stats.checkpoint_sequence = superblock.sequence;
@@ -113,6 +115,8 @@ impl Store {
                         .disk
                         .len()
                         .map_err(|error| Error::io("read the length of", file.disk.place(), &error))?;
+                    report.free_bytes = file.free_bytes;
+                    report.used_bytes = len_bytes.saturating_sub(file.free_bytes);
                     match load(&*file.disk, len_bytes, superblock) {
                         Ok(loaded) => report.blocks = loaded.used.len() as u64,
                         Err(error) => report.problems.push(error),
