@@ -21,7 +21,10 @@ const UNREADABLE: u8 = 2;
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     let shown = args.file.display().to_string();
-    let database = opening::open_to_look(&args.file).map_err(|failure| failure.status(UNREADABLE))?;
+    let database = opening::open_to_look(&args.file).map_err(|failure| match failure.is_damage() {
+        true => failure,
+        false => failure.status(UNREADABLE),
+    })?;
     let checked = database.check(&Interrupt::new());
     // It was only read; the report is what counts.
     let _ = database.close();

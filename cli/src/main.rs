@@ -38,23 +38,36 @@ enum Command {
 pub(crate) struct Failure {
     line: String,
     status: u8,
+    /// The file is there and can be read, and what it holds is broken.
+    is_damage: bool,
 }
 
 impl Failure {
     /// Ends with status 1.
     pub(crate) fn new(line: impl Into<String>) -> Self {
-        Failure { line: line.into(), status: 1 }
+        Failure { line: line.into(), status: 1, is_damage: false }
     }
 
     /// The same failure with another status.
     pub(crate) fn status(self, status: u8) -> Self {
         Failure { status, ..self }
     }
+
+    /// The same failure with another text.
+    pub(crate) fn line(self, line: String) -> Self {
+        Failure { line, ..self }
+    }
+
+    /// Whether the file itself is what is wrong.
+    pub(crate) fn is_damage(&self) -> bool {
+        self.is_damage
+    }
 }
 
 impl From<multiforadb::Error> for Failure {
     fn from(error: multiforadb::Error) -> Self {
-        Failure::new(error.message())
+        let is_damage = error.code() == multiforadb::ErrorCode::DataCorruptionDetected;
+        Failure { is_damage, ..Failure::new(error.message()) }
     }
 }
 

@@ -8,10 +8,11 @@ use std::path::Path;
 pub(crate) fn open(path: &Path, options: &OpenOptions) -> Result<Database, Failure> {
     Database::open(path, options).map_err(|error| {
         let shown = path.display().to_string();
-        match error.message().contains(&shown) {
-            true => Failure::from(error),
-            false => Failure::new(format!("cannot open {shown}: {}", error.message())),
-        }
+        let line = match error.message().contains(&shown) {
+            true => error.message().to_owned(),
+            false => format!("cannot open {shown}: {}", error.message()),
+        };
+        Failure::from(error).line(line)
     })
 }
 

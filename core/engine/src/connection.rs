@@ -187,6 +187,12 @@ impl Connection {
         self.shared.for_each_operation(|op| op.interrupt.interrupt());
     }
 
+    /// Stops what this connection is running because its listener ends; the commands answer with
+    /// `InterruptedAtShutdown` (11600), which tells drivers that they may send them again.
+    pub fn shut_down(&self) {
+        self.shared.for_each_operation(|op| op.interrupt.shut_down());
+    }
+
     /// Puts a command on the list of what is running.
     pub(crate) fn begin(&self, command: &'static str, db: &str, interrupt: &Interrupt) -> Running<'_> {
         let id = self.database.next_operation_id();

@@ -148,6 +148,9 @@ codes! {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Error(Box<Parts>);
 
+/// The longest text of an error.
+const MAX_MESSAGE_BYTES: usize = 128 * 1024;
+
 #[derive(Clone, Debug, PartialEq)]
 struct Parts {
     code: ErrorCode,
@@ -159,8 +162,16 @@ struct Parts {
 
 impl Error {
     /// An error with a code and a text.
+    ///
+    /// A text beyond 128 KiB is cut: it repeats what the client sent, and must fit into a reply with others.
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
-        Error(Box::new(Parts { code, message: message.into(), labels: Vec::new(), details: None }))
+        let mut message = message.into();
+        if message.len() > MAX_MESSAGE_BYTES {
+            let end = (0..=MAX_MESSAGE_BYTES).rev().find(|at| message.is_char_boundary(*at)).unwrap_or(0);
+            message.truncate(end);
+            message.push_str("...");
+        }
+        Error(Box::new(Parts { code, message, labels: Vec::new(), details: None }))
     }
 
     /// An error with a code that has no name (`Location40353`).
@@ -255,3 +266,16 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_that_repeats_a_document_is_cut_between_characters() {
+        let error = Error::bad_value("é".repeat(200_000));
+        assert!(error.message().len() <= MAX_MESSAGE_BYTES + 3);
+        assert!(error.message().ends_with("é..."));
+        assert_eq!(Error::bad_value("short").message(), "short");
+    }
+}

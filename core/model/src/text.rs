@@ -14,6 +14,8 @@ const LONGEST_WHOLE_STRING_BYTES: usize = 159;
 const CUT_STRING_BYTES: usize = 70;
 /// Binary data with more hexadecimal digits than this is cut.
 const LONGEST_WHOLE_HEX_DIGITS: usize = 80;
+/// A text that has grown to this gets no further fields: a document of 16 MiB is no message.
+const LONGEST_TEXT_BYTES: usize = 64 * 1024;
 /// Nesting below this is written as dots.
 const MAX_DEPTH: usize = 150;
 
@@ -39,6 +41,10 @@ fn write_fields(out: &mut String, doc: RawDoc<'_>, named: bool, depth: usize) {
     } else if !doc.is_empty() {
         for (i, field) in doc.iter().enumerate() {
             out.push_str(if i == 0 { " " } else { ", " });
+            if out.len() > LONGEST_TEXT_BYTES {
+                out.push_str("...");
+                break;
+            }
             if named {
                 out.push_str(field.name());
                 out.push_str(": ");

@@ -72,7 +72,7 @@ impl Shared {
         for peer in self.peers.lock().values() {
             // A socket that the peer closed meanwhile has nothing to shut down.
             let _ = peer.socket.shutdown(Shutdown::Read);
-            peer.connection.interrupt();
+            peer.connection.shut_down();
         }
     }
 
@@ -85,7 +85,7 @@ impl Shared {
                 continue;
             }
             for peer in peers.values() {
-                peer.connection.interrupt();
+                peer.connection.shut_down();
                 let _ = peer.socket.shutdown(Shutdown::Both);
             }
             self.peer_left.wait_for(&mut peers, ACCEPT_PAUSE);

@@ -389,6 +389,29 @@ fn stopping_ends_idle_and_busy_connections() {
     fixture.database.close().unwrap();
 }
 
+/// Drivers send a command again after 11600, but not after 11601: somebody meant that one.
+#[test]
+fn what_a_stop_interrupts_may_be_sent_again() {
+    let fixture = fixture();
+    let mut busy = fixture.connect();
+    let docs: Vec<String> = (0..3000).map(|i| format!(r#"{{"_id": {i}}}"#)).collect();
+    let insert = format!(r#"{{"insert": "c", "documents": [{}], "$db": "d"}}"#, docs.join(","));
+    assert!(is_ok(&call(&mut busy, &insert)));
+    let slow = r#"{"$filter": {"input": {"$range": [0, 1000000]}, "cond": {"$lt": ["$$this", "$_id"]}}}"#;
+    let find = format!(
+        r#"{{"find": "c", "filter": {{"$expr": {{"$eq": [-1, {{"$size": {slow}}}]}}}}, "$db": "d"}}"#
+    );
+    busy.write_all(&msg(0, &body(&find))).unwrap();
+    let mut other = fixture.connect();
+    let patience = Instant::now() + Duration::from_secs(20);
+    while !text(&call(&mut other, r#"{"currentOp": 1, "$db": "admin"}"#)).contains("d.c") {
+        assert!(Instant::now() < patience, "the command is not on the list");
+    }
+    fixture.server.stop();
+    let reply = reply_to(&mut busy, 9);
+    assert_eq!(code(&reply), Some(11600), "{}", text(&reply));
+}
+
 #[test]
 fn a_client_that_reads_nothing_does_not_hold_up_a_stop() {
     let fixture = fixture();

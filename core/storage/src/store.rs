@@ -50,7 +50,7 @@ pub(crate) enum Medium {
     /// Nothing.
     Memory,
     /// A file that is only read.
-    ReadOnly(ReadOnlyFile),
+    ReadOnly(Box<ReadOnlyFile>),
     /// A file.
     File(Box<FileStore>),
 }
@@ -114,7 +114,7 @@ impl Store {
         file_store::lock(&*disk, mode)?;
         let opened = if options.read_only {
             file_store::open_read_only(Arc::clone(&disk)).map(|(file, state)| {
-                (Shared::new(options, Medium::ReadOnly(file), state, Queue::new(0, 0)), false)
+                (Shared::new(options, Medium::ReadOnly(Box::new(file)), state, Queue::new(0, 0)), false)
             })
         } else {
             file_store::open(Arc::clone(&disk), options).map(

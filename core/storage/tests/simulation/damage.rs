@@ -71,7 +71,7 @@ fn check_damaged(world: &World, image: &[u8], what: &str) -> Checked {
 fn every_byte_of_a_small_file() {
     for (seed, is_closed) in [(1, true), (2, false)] {
         let (world, image) = small_file(seed, is_closed);
-        let every = if std::env::var_os("MULTIFORA_SIM_SEEDS").is_some() { 1 } else { 3 };
+        let every = if std::env::var_os("MULTIFORA_SIM_SEEDS").is_some() { 1 } else { 5 };
         for at in positions(&image, every) {
             let mut damaged = image.clone();
             damaged[at] ^= 1 << (at % 8);

@@ -32,8 +32,10 @@ fn live_with_errors(life: &Life, disk: &Arc<SimDisk>) -> std::result::Result<(Wo
             Ok(()) => {}
             Err(Error::Io { .. } | Error::Full { .. }) => {
                 has_failed = true;
-                // A clean error: everything is as it was before, for readers too.
+                // A clean error: everything is as it was before, for readers too. What they see need not be on the disk.
+                let acknowledged = world.acknowledged;
                 check_in_spite(&mut world, &store)?;
+                world.acknowledged = acknowledged;
             }
             Err(Error::Poisoned { .. }) => {
                 expect_dead(&store)?;
