@@ -13,8 +13,8 @@ _BY_CODE: dict[int, type[errors.OperationFailure]] = {
     50: errors.ExecutionTimeout,
     **{code: errors.DuplicateKeyError for code in _DUPLICATE_KEY_CODES},
 }
-# What opening, locking and the disk report (MongoDB's codes) is no failed operation but a
-# connection that cannot be had, in PyMongo's terms.
+# Options that cannot be (BadValue, InvalidOptions) are PyMongo's ConfigurationError; what opening, locking and the
+# disk report is an OperationFailure with its code.
 _CONFIGURATION_CODES = (2, 72)
 
 

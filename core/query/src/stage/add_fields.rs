@@ -4,14 +4,11 @@
 //! name, into arrays element by element; what is neither is replaced by a new document. Everything
 //! is computed from the document as it came in.
 
-use super::run::StageRun;
-use super::source::{Chain, DocSource, view_of};
 use crate::expression::{EvalContext, Expr, check_path, check_size};
 use crate::{CompileContext, Resources};
 use multifora_model::{
     DocBuilder, DocumentView, ElementType as T, Error, RawDoc, RawValue, Result, Val, text,
 };
-use std::sync::Arc;
 
 /// The fields to compute, as a tree.
 #[derive(Clone, Debug)]
@@ -200,31 +197,4 @@ fn collision(path: &str, spec: RawDoc<'_>) -> Error {
         text::document(spec)
     );
     Error::location(40176, message)
-}
-
-/// `$addFields` at work.
-pub(super) struct AddFieldsRun {
-    spec: Arc<AddFields>,
-    out: Vec<u8>,
-}
-
-impl AddFieldsRun {
-    pub(super) fn new(spec: Arc<AddFields>) -> Self {
-        AddFieldsRun { spec, out: Vec::new() }
-    }
-}
-
-impl StageRun for AddFieldsRun {
-    fn advance(&mut self, upstream: &mut dyn DocSource, res: &dyn Resources) -> Result<bool> {
-        self.out.clear();
-        if !upstream.advance(res)? {
-            return Ok(false);
-        }
-        self.spec.apply(&upstream.current(), res, &mut self.out)?;
-        Ok(true)
-    }
-
-    fn current<'s>(&'s self, _: Chain<'s>) -> DocumentView<'s> {
-        view_of(&self.out)
-    }
 }

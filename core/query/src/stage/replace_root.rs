@@ -1,11 +1,8 @@
 //! `$replaceRoot` and `$replaceWith`.
 
-use super::run::StageRun;
-use super::source::{Chain, DocSource, view_of};
 use crate::expression::{EvalContext, Expr};
 use crate::{CompileContext, Resources};
 use multifora_model::{DocumentView, Error, RawDoc, RawValue, Result, Val, text};
-use std::sync::Arc;
 
 /// The expression that gives the new document.
 #[derive(Debug)]
@@ -68,32 +65,5 @@ impl ReplaceRoot {
                 text::document(input)
             ),
         )
-    }
-}
-
-/// `$replaceRoot` at work.
-pub(super) struct ReplaceRootRun {
-    spec: Arc<ReplaceRoot>,
-    out: Vec<u8>,
-}
-
-impl ReplaceRootRun {
-    pub(super) fn new(spec: Arc<ReplaceRoot>) -> Self {
-        ReplaceRootRun { spec, out: Vec::new() }
-    }
-}
-
-impl StageRun for ReplaceRootRun {
-    fn advance(&mut self, upstream: &mut dyn DocSource, res: &dyn Resources) -> Result<bool> {
-        self.out.clear();
-        if !upstream.advance(res)? {
-            return Ok(false);
-        }
-        self.spec.apply(&upstream.current(), res, &mut self.out)?;
-        Ok(true)
-    }
-
-    fn current<'s>(&'s self, _: Chain<'s>) -> DocumentView<'s> {
-        view_of(&self.out)
     }
 }

@@ -1,5 +1,7 @@
-//! `$match` and `$project`: one document in, at most one out.
+//! One document in, at most one out: `$match`, and the stages that make another document of each.
 
+use super::add_fields::AddFields;
+use super::replace_root::ReplaceRoot;
 use super::run::StageRun;
 use super::source::{Chain, DocSource, view_of};
 use crate::Resources;
@@ -31,25 +33,43 @@ impl StageRun for MatchRun {
     }
 }
 
-/// `$project` at work.
-pub(super) struct ProjectRun {
-    projection: Arc<Projection>,
+/// Makes another document of one; what `$project`, `$addFields`, `$replaceRoot` and their aliases do.
+pub(super) trait Change: Send + Sync {
+    /// Appends the document made of `view` to `out`.
+    fn change(&self, view: &DocumentView<'_>, res: &dyn Resources, out: &mut Vec<u8>) -> Result<()>;
+}
+
+macro_rules! changes {
+    ($($stage:ty),*) => {
+        $(impl Change for $stage {
+            fn change(&self, view: &DocumentView<'_>, res: &dyn Resources, out: &mut Vec<u8>) -> Result<()> {
+                self.apply(view, res, out)
+            }
+        })*
+    };
+}
+
+changes!(Projection, AddFields, ReplaceRoot);
+
+/// A stage that changes each document, at work; one buffer serves all of them.
+pub(super) struct ChangeRun<C> {
+    change: Arc<C>,
     out: Vec<u8>,
 }
 
-impl ProjectRun {
-    pub(super) fn new(projection: Arc<Projection>) -> Self {
-        ProjectRun { projection, out: Vec::new() }
+impl<C: Change> ChangeRun<C> {
+    pub(super) fn new(change: Arc<C>) -> Self {
+        ChangeRun { change, out: Vec::new() }
     }
 }
 
-impl StageRun for ProjectRun {
+impl<C: Change> StageRun for ChangeRun<C> {
     fn advance(&mut self, upstream: &mut dyn DocSource, res: &dyn Resources) -> Result<bool> {
         self.out.clear();
         if !upstream.advance(res)? {
             return Ok(false);
         }
-        self.projection.apply(&upstream.current(), res, &mut self.out)?;
+        self.change.change(&upstream.current(), res, &mut self.out)?;
         Ok(true)
     }
 
