@@ -3,14 +3,20 @@
 //! A pointer says where a block is, how long it is and the hash of what is stored there; the block's header says the
 //! same and adds the table and its own position. A block that was lost, or written somewhere else, is seen by one
 //! or the other. Layout: `docs/file-format.md`.
+//!
+//! Blocks begin on units of 512 bytes, so that packed leaves and large values waste little of the file; the log, whose
+//! acknowledged sectors must never be written again, keeps to units of 4 KiB.
 
 use crate::bytes::{Reader, put_u32, put_u64};
 use crate::disk::Disk;
 use crate::error::{Error, Result};
-use parking_lot::Mutex;
+use crate::space::Extent;
+use std::borrow::Cow;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Space is counted in units of this many bytes, and every block and region begins on one.
+/// Blocks begin on units of this many bytes and take whole ones.
+pub(crate) const BLOCK_UNIT_BYTES: u64 = 512;
+/// Log regions, superblocks and frames begin on units of this many bytes.
 pub(crate) const UNIT_BYTES: u64 = 4096;
 /// Bytes of a block's header.
 pub(crate) const HEADER_BYTES: usize = 64;
@@ -26,6 +32,8 @@ pub(crate) enum BlockKind {
     Leaf = 1,
     Branch = 2,
     Value = 3,
+    /// The list of free extents.
+    SpaceMap = 4,
 }
 
 /// Where a block is and what is there; everything that points to a block says all of it.
@@ -42,9 +50,18 @@ pub(crate) struct BlockPointer {
 }
 
 impl BlockPointer {
+    /// Leads nowhere: reading it fails.
+    pub(crate) const NOWHERE: BlockPointer =
+        BlockPointer { offset: 0, stored_len_bytes: u32::MAX, raw_len_bytes: 0, hash: 0 };
+
     /// Bytes of the file that the block takes.
     pub(crate) fn extent_bytes(&self) -> u64 {
-        (HEADER_BYTES as u64 + u64::from(self.stored_len_bytes)).next_multiple_of(UNIT_BYTES)
+        (HEADER_BYTES as u64 + u64::from(self.stored_len_bytes)).next_multiple_of(BLOCK_UNIT_BYTES)
+    }
+
+    /// The part of the file that the block takes.
+    pub(crate) fn extent(&self) -> Extent {
+        Extent { offset: self.offset, len_bytes: self.extent_bytes() }
     }
 
     /// 24 bytes; no pointer is all zeros.
@@ -67,27 +84,9 @@ impl BlockPointer {
     }
 }
 
-/// Where the last checkpoint put a node or value; empty until one did.
-#[derive(Debug, Default)]
-pub(crate) struct Place(Mutex<Option<BlockPointer>>);
-
-impl Place {
-    pub(crate) fn at(pointer: BlockPointer) -> Place {
-        Place(Mutex::new(Some(pointer)))
-    }
-
-    pub(crate) fn get(&self) -> Option<BlockPointer> {
-        *self.0.lock()
-    }
-
-    pub(crate) fn set(&self, pointer: BlockPointer) {
-        *self.0.lock() = Some(pointer);
-    }
-}
-
-/// Compresses `raw` when that saves at least a unit of the file.
-pub(crate) fn compress(raw: &[u8], header_bytes: usize) -> Option<Vec<u8>> {
-    let units = |len: usize| (header_bytes + len).div_ceil(UNIT_BYTES as usize);
+/// Compresses `raw` when that saves at least one of the units that it takes behind its header.
+pub(crate) fn compress(raw: &[u8], header_bytes: usize, unit_bytes: u64) -> Option<Vec<u8>> {
+    let units = |len: usize| (header_bytes + len).div_ceil(unit_bytes as usize);
     if units(raw.len()) == 1 {
         return None;
     }
@@ -117,11 +116,11 @@ pub(crate) struct Sealed {
 }
 
 impl Sealed {
-    pub(crate) fn new(kind: BlockKind, table: u64, raw: Vec<u8>, may_compress: bool) -> Sealed {
+    pub(crate) fn new(kind: BlockKind, table: u64, raw: Cow<'_, [u8]>, may_compress: bool) -> Sealed {
         let raw_len_bytes = raw.len() as u32;
-        let packed = if may_compress { compress(&raw, HEADER_BYTES) } else { None };
+        let packed = if may_compress { compress(&raw, HEADER_BYTES, BLOCK_UNIT_BYTES) } else { None };
         let is_compressed = packed.is_some();
-        let stored = packed.unwrap_or(raw);
+        let stored = packed.unwrap_or_else(|| raw.into_owned());
         let hash = xxh3_64(&stored);
         Sealed { kind, table, raw_len_bytes, is_compressed, stored, hash }
     }
@@ -145,7 +144,7 @@ impl Sealed {
         put_u64(out, 0);
         put_u64(out, xxh3_64(out.get(start..).unwrap_or_default()));
         out.extend_from_slice(&self.stored);
-        out.resize(start + (out.len() - start).next_multiple_of(UNIT_BYTES as usize), 0);
+        out.resize(start + (out.len() - start).next_multiple_of(BLOCK_UNIT_BYTES as usize), 0);
     }
 }
 
@@ -162,7 +161,7 @@ pub(crate) fn read(
         Error::corrupt(format!("{}, {owner}, block at byte {}", disk.place(), pointer.offset), what)
     };
     let end = pointer.offset.checked_add(pointer.extent_bytes());
-    if !pointer.offset.is_multiple_of(UNIT_BYTES) || end.is_none_or(|end| end > file_len) {
+    if !pointer.offset.is_multiple_of(BLOCK_UNIT_BYTES) || end.is_none_or(|end| end > file_len) {
         return Err(damaged("its pointer leads out of the file"));
     }
     let mut bytes = vec![0; HEADER_BYTES + pointer.stored_len_bytes as usize];
@@ -177,7 +176,10 @@ pub(crate) fn read(
     let raw_len = pointer.raw_len_bytes as usize;
     let raw = match is_compressed {
         true => decompress(stored, raw_len).ok_or_else(|| damaged("it cannot be decompressed"))?,
-        false if stored.len() == raw_len => stored.to_vec(),
+        false if stored.len() == raw_len => {
+            bytes.drain(..HEADER_BYTES);
+            return Ok((kind, bytes));
+        }
         false => return Err(damaged("its lengths do not agree")),
     };
     Ok((kind, raw))
@@ -190,6 +192,7 @@ fn check_header(header: &[u8], pointer: &BlockPointer, table: u64) -> Option<(Bl
         1 => BlockKind::Leaf,
         2 => BlockKind::Branch,
         3 => BlockKind::Value,
+        4 => BlockKind::SpaceMap,
         _ => return None,
     };
     let is_compressed = reader.u8()? == 1;

@@ -5,13 +5,16 @@
 //! sequence, row numbers and the order in the log are given here, so all three agree.
 
 use crate::changes::EncodedChanges;
+use crate::direct_values::{self, DirectValues};
 use crate::error::{Error, Result};
 use crate::file_store::FileStore;
 use crate::ids::{RowId, Sequence};
 use crate::log::{Item, Need, Queue, Until};
+use crate::pending::Pending;
 use crate::state::{State, Table};
 use crate::store::{Medium, Shared, Store};
 use crate::transaction::Transaction;
+use crate::tree::{Context, Tree};
 use crate::write_set::{Put, TableWrites};
 use std::sync::Arc;
 
@@ -35,14 +38,16 @@ pub struct Committed {
 pub(crate) struct Section {
     /// Commits on their way to the log, in order.
     pub(crate) queue: Queue,
+    /// What the next checkpoint has to know beside the state.
+    pub(crate) pending: Pending,
     /// Exclusive transactions in order of arrival: the next ticket to give, and the one being served.
     next_ticket: u64,
     serving_ticket: u64,
 }
 
 impl Section {
-    pub(crate) fn new(queue: Queue) -> Section {
-        Section { queue, next_ticket: 0, serving_ticket: 0 }
+    pub(crate) fn new(queue: Queue, pending: Pending) -> Section {
+        Section { queue, pending, next_ticket: 0, serving_ticket: 0 }
     }
 }
 
@@ -85,12 +90,29 @@ impl Store {
         let Medium::File(file) = &shared.medium else {
             return enter_section(shared, &mut transaction, None)?.ok_or(Error::Closed);
         };
+        let direct = direct_values::write(file, &transaction)?;
         let mut changes = EncodedChanges::of(&transaction);
+        let result = self.commit_logged(file, &mut transaction, &mut changes, direct.as_ref());
+        if let (Err(_), Some(direct)) = (&result, direct) {
+            // No frame names it: it was never there.
+            direct.give_back(file);
+        }
+        result
+    }
+
+    fn commit_logged(
+        &self,
+        file: &FileStore,
+        transaction: &mut Transaction,
+        changes: &mut EncodedChanges,
+        direct: Option<&DirectValues>,
+    ) -> Result<Committed> {
+        let shared = self.shared();
         let only_deletes = transaction.only_deletes();
         let room_bytes = Item::room_bytes(changes.bytes.len());
         loop {
             slow_down(shared, file);
-            if let Some(committed) = enter_section(shared, &mut transaction, Some(&mut changes))? {
+            if let Some(committed) = enter_section(shared, transaction, Some((&mut *changes, direct)))? {
                 shared.bell.ring();
                 if file.log.queued_bytes() > QUEUE_BYTES {
                     file.log.wait(&shared.section, Until::Sequence(committed.sequence.get()))?;
@@ -132,7 +154,7 @@ impl Drop for PanicGuard<'_> {
 fn enter_section(
     shared: &Shared,
     transaction: &mut Transaction,
-    changes: Option<&mut EncodedChanges>,
+    logged: Option<(&mut EncodedChanges, Option<&DirectValues>)>,
 ) -> Result<Option<Committed>> {
     let mut section = shared.section.lock();
     while transaction.ticket.is_none() && section.next_ticket != section.serving_ticket {
@@ -140,15 +162,16 @@ fn enter_section(
     }
     shared.check_writable()?;
     let only_deletes = transaction.only_deletes();
-    let room_bytes = changes.as_ref().map_or(0, |changes| Item::room_bytes(changes.bytes.len()));
-    if changes.is_some() && !section.queue.has_room(room_bytes, only_deletes) {
+    let room_bytes = logged.as_ref().map_or(0, |(changes, _)| Item::room_bytes(changes.bytes.len()));
+    if logged.is_some() && !section.queue.has_room(room_bytes, only_deletes) {
         return Ok(None);
     }
     let guard = PanicGuard(shared);
     let mut state = State::clone(&shared.published.read());
-    let rows = apply(&mut state, transaction)?;
+    let mut pending = Pending::default();
+    let rows = apply(&mut state, transaction, &mut pending)?;
     let sequence = state.sequence;
-    if let Some(changes) = changes
+    if let Some((changes, direct)) = logged
         && !transaction.is_empty()
     {
         changes.fill(&rows, &state);
@@ -157,8 +180,11 @@ fn enter_section(
         if let Medium::File(file) = &shared.medium {
             file.log.note_queue(&section.queue);
         }
+        direct.into_iter().for_each(|direct| direct.note(&mut pending));
+        section.pending.append(pending);
     }
     let old = std::mem::replace(&mut *shared.published.write(), Arc::new(state));
+    transaction.set_attached();
     drop(guard);
     drop(section);
     // Freeing what the last reader of the old state leaves is nobody else's business.
@@ -178,10 +204,10 @@ fn slow_down(shared: &Shared, file: &FileStore) {
 }
 
 /// Applies a transaction to a copy of the newest state. An error leaves the copy useless.
-fn apply(state: &mut State, transaction: &mut Transaction) -> Result<Vec<RowId>> {
+fn apply(state: &mut State, transaction: &mut Transaction, pending: &mut Pending) -> Result<Vec<RowId>> {
     for guard in &transaction.guards {
         let table = state.tables.get(guard.table).ok_or(Error::Conflict)?;
-        if table.tree.get(&guard.key).map_or(0, |item| item.version) != guard.version {
+        if table.tree.version(&guard.key, &state.context(guard.table))? != guard.version {
             return Err(Error::Conflict);
         }
     }
@@ -190,13 +216,20 @@ fn apply(state: &mut State, transaction: &mut Transaction) -> Result<Vec<RowId>>
     }
     state.sequence += 1;
     for &table in &transaction.dropped {
-        if !state.tables.remove(table) {
-            return Err(Error::Conflict);
-        }
+        let gone = state.tables.get(table).ok_or(Error::Conflict)?;
+        pending.dropped.push((table, gone.tree.clone()));
+        state.tables.remove(table);
     }
-    for (&id, writes) in &transaction.tables {
+    for (&id, writes) in &mut transaction.tables {
         if writes.created {
-            state.tables.insert(id, Table::new());
+            let table = match &mut writes.built {
+                Some(built) => {
+                    pending.provisional.extend_from_slice(&built.extents);
+                    Table { tree: built.tree.clone(), next_row: built.next_row }
+                }
+                None => Table::new(),
+            };
+            state.tables.insert(id, table);
             state.next_table = state.next_table.max(id + 1);
         }
     }
@@ -224,21 +257,33 @@ fn give_rows(state: &mut State, appends: &[u64]) -> Result<Vec<RowId>> {
 }
 
 fn apply_table(state: &mut State, id: u64, writes: &mut TableWrites, rows: &[RowId]) -> Result<()> {
-    let version = state.sequence;
-    let table = state.tables.get_mut(id).ok_or(Error::Conflict)?;
+    let (version, pages) = (state.sequence, Arc::clone(&state.pages));
+    let context = Context { pages: &pages, table: id };
+    let tree = &mut state.tables.get_mut(id).ok_or(Error::Conflict)?.tree;
     for (key, write) in &mut writes.writes {
-        let found = match &mut write.put {
-            None => table.tree.remove(key),
-            Some(put) => {
-                fill_row(put, rows)?;
-                table.tree.insert(put.item(version))
-            }
-        };
-        if found.map_or(0, |item| item.version) != write.base {
+        if let Some(put) = &mut write.put {
+            fill_row(put, rows)?;
+            check_kept(put, tree, &context)?;
+        }
+        if tree.apply(write.change(key, version), None, &context)?.version != write.base {
             return Err(Error::Conflict);
         }
     }
     Ok(())
+}
+
+/// Kept values have to be those of the record as it stands: a checkpoint may have moved them.
+fn check_kept(put: &Put, tree: &Tree, context: &Context<'_>) -> Result<()> {
+    if put.kept.iter().all(Option::is_none) {
+        return Ok(());
+    }
+    let found = tree.get(put.cell.key(), context)?.ok_or(Error::Conflict)?;
+    let current = found.entry().values;
+    let values = put.values.iter().flat_map(|values| values.iter());
+    let are_same = values.zip(&put.kept).all(|(value, kept)| {
+        kept.is_none_or(|number| current.get(number as usize).is_some_and(|there| there.is_same(value)))
+    });
+    if are_same { Ok(()) } else { Err(Error::Conflict) }
 }
 
 fn fill_row(put: &mut Put, rows: &[RowId]) -> Result<()> {

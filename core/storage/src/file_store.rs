@@ -4,7 +4,8 @@
 //! checkpoint, log; then a fresh log region and one superblock that names the old roots, the old regions with their
 //! ends and the new region. Nothing that was read is changed. Order of creating: zeros, sync, superblock, directory.
 
-use crate::checkpoint::{Loaded, Newest, load};
+use crate::block::{BlockKind, TABLES_TREE};
+use crate::checkpoint::{Newest, Releases, load};
 use crate::disk::{Disk, LockMode};
 use crate::error::{Error, Result};
 use crate::fault::{Fault, planted};
@@ -13,10 +14,13 @@ use crate::log::{
 };
 use crate::options::Options;
 use crate::owner;
+use crate::pages::{Pager, Pages};
+use crate::pending::Pending;
 use crate::poison::Poison;
 use crate::space::{Extent, Space};
 use crate::state::State;
 use crate::superblock::{self, DATA_START_BYTES, Found, MAX_REGIONS, RegionEntry, Superblock};
+use crate::tree::Tree;
 use parking_lot::Mutex;
 use std::sync::Arc;
 
@@ -28,16 +32,19 @@ const MAX_OLD_REGIONS: usize = MAX_REGIONS / 2;
 /// A file that is open for writing.
 pub(crate) struct FileStore {
     pub(crate) disk: Arc<dyn Disk>,
+    pub(crate) pager: Arc<Pager>,
     pub(crate) poison: Arc<Poison>,
     pub(crate) log: Log,
     pub(crate) space: Mutex<Space>,
     pub(crate) newest: Mutex<Newest>,
+    pub(crate) releases: Releases,
     pub(crate) may_compress: bool,
 }
 
 /// A file that is open for reading.
 pub(crate) struct ReadOnlyFile {
     pub(crate) disk: Arc<dyn Disk>,
+    pub(crate) pager: Arc<Pager>,
     pub(crate) superblock: Option<Superblock>,
     /// Acknowledged commits that cannot be read; what is read is the state before them.
     pub(crate) damage: Option<Error>,
@@ -52,6 +59,7 @@ pub(crate) struct Opened {
     pub(crate) file: FileStore,
     pub(crate) state: State,
     pub(crate) queue: Queue,
+    pub(crate) pending: Pending,
     /// More old log regions than a superblock should name: a checkpoint has to come before the first commit.
     pub(crate) wants_checkpoint: bool,
 }
@@ -86,8 +94,11 @@ pub(crate) fn open(disk: Arc<dyn Disk>, options: &Options) -> Result<Opened> {
         disk.sync_parent().map_err(|error| Error::io("sync the folder of", disk.place(), &error))?;
     }
     let len_bytes = len_of(&*disk)?;
-    let mut loaded = load(&*disk, len_bytes, &superblock)?;
-    let replayed = log::replay(&*disk, len_bytes, &superblock, &mut loaded.state)?;
+    let pager = Pager::new(Arc::clone(&disk), options.cache_bytes);
+    let pages = Pages::new(1, Some(Arc::clone(&pager)));
+    let (mut state, tables_tree) = load(&*disk, &superblock, &pages)?;
+    let mut pending = Pending::default();
+    let replayed = log::replay(&*disk, len_bytes, &superblock, &mut state, &mut pending)?;
     if let Some(damage) = replayed.damage {
         return Err(damage);
     }
@@ -97,27 +108,73 @@ pub(crate) fn open(disk: Arc<dyn Disk>, options: &Options) -> Result<Opened> {
         disk.write_durable_at(*at, bytes)
             .map_err(|error| Error::io("write the log", disk.place(), &error))?;
     }
-    let opened = start_log(disk, options, superblock, loaded, replayed)?;
+    let space = space_of(&*disk, &pager, &superblock, &replayed.regions, &pending)?;
+    let checkpoint = Recovered { state, tables_tree, pending, space };
+    let opened = start_log(disk, pager, options, superblock, checkpoint, replayed)?;
     owner::write(&*opened.file.disk);
     Ok(opened)
 }
 
+/// What the file held.
+struct Recovered {
+    state: State,
+    tables_tree: Tree,
+    pending: Pending,
+    space: Space,
+}
+
+/// What is free: by the map of the checkpoint, without what the log names.
+fn space_of(
+    disk: &dyn Disk,
+    pager: &Pager,
+    superblock: &Superblock,
+    regions: &[RegionEntry],
+    pending: &Pending,
+) -> Result<Space> {
+    let mut space = match &superblock.space_map {
+        Some(map) => {
+            let raw = match pager.read(map, TABLES_TREE)? {
+                (BlockKind::SpaceMap, raw) => raw,
+                _ => return Err(pager.damaged(map, TABLES_TREE, "it is not the list of free extents")),
+            };
+            let damaged = || pager.damaged(map, TABLES_TREE, "the list of free extents cannot be read");
+            Space::decode(&raw).ok_or_else(damaged)?
+        }
+        None => Space::new(),
+    };
+    let named = regions.iter().map(region_extent).chain(pending.provisional.iter().copied());
+    for extent in named {
+        if !space.mark_provisional(extent) {
+            let place = format!("{}, byte {}", disk.place(), extent.offset);
+            return Err(Error::corrupt(place, "the log and the last checkpoint both use it"));
+        }
+    }
+    Ok(space)
+}
+
+fn region_extent(region: &RegionEntry) -> Extent {
+    Extent { offset: region.start, len_bytes: region.len_bytes }
+}
+
 /// Reads a locked file without writing to it.
-pub(crate) fn open_read_only(disk: Arc<dyn Disk>) -> Result<(ReadOnlyFile, State)> {
+pub(crate) fn open_read_only(disk: Arc<dyn Disk>, options: &Options) -> Result<(ReadOnlyFile, State)> {
     let len_bytes = len_of(&*disk)?;
+    let pager = Pager::new(Arc::clone(&disk), options.cache_bytes);
+    let pages = Pages::new(1, Some(Arc::clone(&pager)));
     let Found::Database { superblock, damage } = superblock::find(&*disk, len_bytes, INITIAL_BYTES, false)?
     else {
-        let file = ReadOnlyFile { disk, superblock: None, damage: None, log_bytes: 0, free_bytes: 0 };
-        return Ok((file, State::empty()));
+        let file = ReadOnlyFile { disk, pager, superblock: None, damage: None, log_bytes: 0, free_bytes: 0 };
+        return Ok((file, State::empty(pages)));
     };
-    let mut loaded = load(&*disk, len_bytes, &superblock)?;
-    let replayed = log::replay(&*disk, len_bytes, &superblock, &mut loaded.state)?;
+    let (mut state, _) = load(&*disk, &superblock, &pages)?;
+    let mut pending = Pending::default();
+    let replayed = log::replay(&*disk, len_bytes, &superblock, &mut state, &mut pending)?;
     let damage = damage.or(replayed.damage);
     let log_bytes = superblock.regions.iter().map(|region| region.len_bytes).sum::<u64>();
-    let used_bytes = loaded.used.iter().map(|extent| extent.len_bytes).sum::<u64>() + log_bytes;
-    let free_bytes = len_bytes.saturating_sub(DATA_START_BYTES).saturating_sub(used_bytes);
-    let file = ReadOnlyFile { disk, superblock: Some(superblock), damage, log_bytes, free_bytes };
-    Ok((file, loaded.state))
+    // Figures only: a damaged list of free extents does not keep anybody from reading.
+    let space = space_of(&*disk, &pager, &superblock, &replayed.regions, &pending);
+    let free_bytes = space.map_or(0, |space| space.free_bytes() + len_bytes.saturating_sub(space.end()));
+    Ok((ReadOnlyFile { disk, pager, superblock: Some(superblock), damage, log_bytes, free_bytes }, state))
 }
 
 fn create(disk: &dyn Disk) -> Result<Superblock> {
@@ -137,6 +194,8 @@ fn create(disk: &dyn Disk) -> Result<Superblock> {
         generation: 0,
         next_table: 1,
         tables_root: None,
+        tables_height: 0,
+        space_map: None,
         regions: vec![RegionEntry {
             start: region.offset,
             len_bytes: region.len_bytes,
@@ -155,7 +214,7 @@ fn salt(disk: &dyn Disk) -> Result<u64> {
 /// A region to begin with: on a full disk a small one, for which room was set aside.
 fn first_region(disk: &dyn Disk, space: &mut Space) -> Result<Extent> {
     let mut take = |len_bytes| {
-        let extent = space.allocate_below(len_bytes, u64::MAX);
+        let extent = space.allocate_region(len_bytes, u64::MAX);
         log::write_zeros(disk, extent).map(|()| extent).inspect_err(|_| {
             space.release(extent);
             space.cut_to(disk.len().unwrap_or(0));
@@ -170,21 +229,13 @@ fn first_region(disk: &dyn Disk, space: &mut Space) -> Result<Extent> {
 /// Gives the log a fresh region, and publishes it.
 fn start_log(
     disk: Arc<dyn Disk>,
+    pager: Arc<Pager>,
     options: &Options,
     superblock: Superblock,
-    loaded: Loaded,
+    recovered: Recovered,
     replayed: Replayed,
 ) -> Result<Opened> {
-    let Loaded { state, tables_tree, mut used } = loaded;
-    used.sort_unstable();
-    let region_extent = |region: &RegionEntry| Extent { offset: region.start, len_bytes: region.len_bytes };
-    let in_use = used.iter().copied().chain(replayed.regions.iter().map(region_extent)).collect();
-    let mut space = Space::from_used(in_use).map_err(|(a, b)| {
-        Error::corrupt(
-            format!("{}, byte {}", disk.place(), b.offset),
-            format!("two things use it, the other one from byte {}", a.offset),
-        )
-    })?;
+    let Recovered { state, tables_tree, pending, mut space } = recovered;
     let extent = first_region(&*disk, &mut space)?;
     if !planted(Fault::LengthNotSynced) {
         disk.sync().map_err(|error| Error::io("sync a new log region", disk.place(), &error))?;
@@ -218,8 +269,10 @@ fn start_log(
     let writer = Writer::new(older, region, state.sequence, next.checkpoint, generation);
     let poison = Arc::new(Poison::default());
     let log = Log::new(Arc::clone(&disk), Arc::clone(&poison), writer, state.sequence, options.compress);
-    let newest = Mutex::new(Newest::new(next, tables_tree, used));
-    let file =
-        FileStore { disk, poison, log, space: Mutex::new(space), newest, may_compress: options.compress };
-    Ok(Opened { file, state, queue, wants_checkpoint })
+    let newest = Mutex::new(Newest::new(next, tables_tree));
+    let releases = Releases::default();
+    releases.begin_epoch(&state.pages);
+    let (space, may_compress) = (Mutex::new(space), options.compress);
+    let file = FileStore { disk, pager, poison, log, space, newest, releases, may_compress };
+    Ok(Opened { file, state, queue, pending, wants_checkpoint })
 }

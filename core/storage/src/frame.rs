@@ -78,7 +78,7 @@ pub(crate) fn encode(
     may_compress: bool,
     out: &mut Vec<u8>,
 ) -> u64 {
-    let packed = if may_compress { compress(payload, HEADER_BYTES) } else { None };
+    let packed = if may_compress { compress(payload, HEADER_BYTES, UNIT_BYTES) } else { None };
     let stored = packed.as_deref().unwrap_or(payload);
     out.clear();
     out.reserve(frame_bytes(stored.len() as u64) as usize);

@@ -13,11 +13,13 @@
 //! holds it all together. The byte format is described in `docs/file-format.md`.
 
 mod block;
+mod block_writer;
 mod bytes;
 mod caretaker;
 mod changes;
 mod checkpoint;
 mod commit;
+mod direct_values;
 mod disk;
 mod error;
 #[cfg_attr(feature = "planted-faults", allow(missing_docs))]
@@ -28,10 +30,14 @@ mod fault;
 mod file_store;
 mod frame;
 mod ids;
+mod inspect;
 mod limits;
 mod log;
+mod node_block;
 mod options;
 mod owner;
+mod pages;
+mod pending;
 mod poison;
 mod range;
 mod read;
@@ -44,6 +50,7 @@ mod space;
 mod state;
 mod store;
 mod superblock;
+mod table_builder;
 mod transaction;
 mod tree;
 mod verify;
@@ -61,5 +68,6 @@ pub use record::{NewRecord, NewValue, Record, Value};
 pub use scan::{Entry, Scan};
 pub use snapshot::Snapshot;
 pub use store::Store;
+pub use table_builder::{BuiltTable, TableBuilder};
 pub use transaction::Transaction;
 pub use verify::{Stats, VerifyReport};

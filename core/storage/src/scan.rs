@@ -2,9 +2,11 @@
 
 use crate::error::Result;
 use crate::ids::{RowId, Sequence};
+use crate::pages::Pages;
 use crate::range::{Direction, KeyRange};
 use crate::record::{Record, Value, value_of};
-use crate::tree::{Cursor, Item, Tree};
+use crate::tree::{Context, Cursor, EntryRef, FoundRef, Tree};
+use std::sync::Arc;
 
 /// Reads a range of a table in order. Owns what it reads, so it can be kept for as long as one likes.
 pub struct Scan {
@@ -12,23 +14,37 @@ pub struct Scan {
 }
 
 impl Scan {
-    pub(crate) fn new(tree: &Tree, range: KeyRange, direction: Direction) -> Scan {
-        Scan { cursor: Cursor::new(tree.root().clone(), range, direction) }
+    pub(crate) fn new(
+        tree: &Tree,
+        range: KeyRange,
+        direction: Direction,
+        context: &Context<'_>,
+    ) -> Result<Scan> {
+        Ok(Scan { cursor: Cursor::new(tree, range, direction, context)? })
     }
 
-    /// The next entry, or `None` at the end of the range. Allocates nothing.
+    /// The next entry, or `None` at the end of the range. Allocates nothing, but for reading a leaf from the file.
     #[expect(
         clippy::should_implement_trait,
         reason = "entries borrow from the scan, which Iterator cannot say"
     )]
     pub fn next(&mut self) -> Result<Option<Entry<'_>>> {
-        Ok(self.cursor.next().map(|item| Entry { key: item.cell.key(), item }))
+        self.cursor.advance()?;
+        let cursor = &self.cursor;
+        Ok(cursor.current().map(|found| {
+            let entry = found.entry();
+            Entry { key: entry.key, entry, found, pages: cursor.pages(), table: cursor.table() }
+        }))
     }
 
     /// Goes on at the first entry from `key` on in the scan's direction, also backwards, but never out of its range.
     pub fn seek(&mut self, key: &[u8]) -> Result<()> {
-        self.cursor.seek(key);
-        Ok(())
+        self.cursor.seek(key)
+    }
+
+    /// Passes over the next `n` entries of the range. Costs a path of the tree, not `n` steps.
+    pub fn skip(&mut self, n: u64) -> Result<()> {
+        self.cursor.skip(n)
     }
 }
 
@@ -37,18 +53,21 @@ impl Scan {
 pub struct Entry<'s> {
     /// The stored key.
     pub key: &'s [u8],
-    item: &'s Item,
+    entry: EntryRef<'s>,
+    found: FoundRef<'s>,
+    pages: &'s Arc<Pages>,
+    table: u64,
 }
 
 impl<'s> Entry<'s> {
     /// The record's head.
     pub fn head(&self) -> &'s [u8] {
-        self.item.cell.head()
+        self.entry.head
     }
 
     /// The commit that wrote the record.
     pub fn version(&self) -> Sequence {
-        Sequence::from_u64(self.item.version)
+        Sequence::from_u64(self.entry.version)
     }
 
     /// The row number at the end of the key, for entries of kind [`EntryKind::Plain`](crate::EntryKind::Plain).
@@ -58,16 +77,16 @@ impl<'s> Entry<'s> {
 
     /// How many values the record has out of line.
     pub fn value_count(&self) -> usize {
-        self.item.values.as_ref().map_or(0, |values| values.len())
+        self.entry.values.len()
     }
 
     /// Value number `index` of the record.
     pub fn value(&self, index: usize) -> Result<Value> {
-        value_of(&self.item.values, index)
+        value_of(self.entry.values, index, self.pages, self.table)
     }
 
     /// The record, to keep. Copies no bytes.
     pub fn to_record(&self) -> Record {
-        self.item.record()
+        Record::new(Arc::clone(self.pages), self.table, self.found.to_found())
     }
 }

@@ -33,11 +33,12 @@ impl Snapshot {
 
 impl Read for Snapshot {
     fn get(&self, table: TableId, key: &[u8]) -> Result<Option<Record>> {
-        Ok(self.table(table)?.tree.get(key).map(|item| item.record()))
+        let context = self.state.context(table.get());
+        Ok(self.table(table)?.tree.get(key, &context)?.map(|found| found.record(&context)))
     }
 
     fn scan(&self, table: TableId, range: KeyRange, direction: Direction) -> Result<Scan> {
-        Ok(Scan::new(&self.table(table)?.tree, range, direction))
+        Scan::new(&self.table(table)?.tree, range, direction, &self.state.context(table.get()))
     }
 
     fn count(&self, table: TableId) -> Result<u64> {
@@ -45,6 +46,6 @@ impl Read for Snapshot {
     }
 
     fn count_range(&self, table: TableId, range: &KeyRange) -> Result<u64> {
-        Ok(self.table(table)?.tree.count_range(range))
+        self.table(table)?.tree.count_range(range, &self.state.context(table.get()))
     }
 }

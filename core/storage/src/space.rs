@@ -1,10 +1,13 @@
 //! Which parts of the file are free.
 //!
-//! One map, kept in memory: it is what lies between the blocks that the newest checkpoint reaches and the log's
-//! regions, so there is nothing on the disk that could contradict it. Counted in units of 4 KiB. What is given out
-//! is the smallest free extent that fits, and of those the lowest, so that the end of the file empties first.
+//! One map, kept in memory and written with every checkpoint: what the newest checkpoint does not reach is free there.
+//! What was given out since for the log, or for commits that no checkpoint holds yet, is *provisional*: in use here,
+//! free in what is written, because the log names it and an opener marks it before it gives anything out. Counted in
+//! units of 512 bytes, log regions in 4 KiB. What is given out is the smallest free extent that fits, and of those the
+//! lowest, so that the end of the file empties first.
 
-use crate::block::UNIT_BYTES;
+use crate::block::{BLOCK_UNIT_BYTES, UNIT_BYTES};
+use crate::bytes::{Reader, put_varint};
 use crate::superblock::DATA_START_BYTES;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -33,26 +36,120 @@ pub(crate) struct Space {
     free: BTreeMap<u64, u64>,
     by_len: BTreeSet<(u64, u64)>,
     free_bytes: u64,
+    /// In use, but not by the newest checkpoint.
+    provisional: BTreeMap<u64, u64>,
 }
 
 impl Space {
-    /// The map of a file in which exactly these extents are in use; `Err` names two that overlap.
-    pub(crate) fn from_used(mut used: Vec<Extent>) -> Result<Space, (Extent, Extent)> {
-        used.sort_unstable();
-        let mut space =
-            Space { end: DATA_START_BYTES, free: BTreeMap::new(), by_len: BTreeSet::new(), free_bytes: 0 };
-        let mut last = Extent { offset: 0, len_bytes: DATA_START_BYTES };
-        for extent in used {
-            if extent.offset < last.end() {
-                return Err((last, extent));
-            }
-            if extent.offset > last.end() {
-                space.add(Extent { offset: last.end(), len_bytes: extent.offset - last.end() });
-            }
-            last = extent;
+    /// The map of a file that holds nothing.
+    pub(crate) fn new() -> Space {
+        Space {
+            end: DATA_START_BYTES,
+            free: BTreeMap::new(),
+            by_len: BTreeSet::new(),
+            free_bytes: 0,
+            provisional: BTreeMap::new(),
         }
-        space.end = last.end();
-        Ok(space)
+    }
+
+    /// Reads what [`encode`](Space::encode) wrote; `None` when it is not a map.
+    pub(crate) fn decode(bytes: &[u8]) -> Option<Space> {
+        let mut reader = Reader::new(bytes);
+        let mut space = Space::new();
+        let bytes_of = |units: u64| units.checked_mul(BLOCK_UNIT_BYTES);
+        space.end = bytes_of(reader.varint()?)?;
+        let count = reader.varint()?;
+        let mut at = 0u64;
+        for _ in 0..count {
+            let offset = at.checked_add(bytes_of(reader.varint()?)?)?;
+            let len_bytes = bytes_of(reader.varint()?)?;
+            at = offset.checked_add(len_bytes)?;
+            if offset < DATA_START_BYTES || len_bytes == 0 || at > space.end {
+                return None;
+            }
+            space.release(Extent { offset, len_bytes });
+        }
+        // The rest of its block is filled with zeros.
+        let is_end = (0..reader.left()).all(|_| reader.u8() == Some(0));
+        (is_end && space.end >= DATA_START_BYTES).then_some(space)
+    }
+
+    /// The map as of a checkpoint that reaches everything that is in use, but not what is provisional, except
+    /// `reached`, and not what `dropped` lists.
+    pub(crate) fn encode(&self, reached: &[Extent], dropped: &[Extent]) -> Vec<u8> {
+        let mut free: Vec<(u64, u64)> = self.free.iter().map(|(&offset, &len)| (offset, len)).collect();
+        let reached: BTreeSet<u64> = reached.iter().map(|extent| extent.offset).collect();
+        free.extend(
+            self.provisional
+                .iter()
+                .filter(|(offset, _)| !reached.contains(offset))
+                .map(|(&offset, &len)| (offset, len)),
+        );
+        free.extend(dropped.iter().map(|extent| (extent.offset, extent.len_bytes)));
+        free.sort_unstable();
+        let mut joined: Vec<(u64, u64)> = Vec::with_capacity(free.len());
+        for (offset, len) in free {
+            match joined.last_mut() {
+                Some((last, last_len)) if *last + *last_len == offset => *last_len += len,
+                _ => joined.push((offset, len)),
+            }
+        }
+        let mut out = Vec::new();
+        put_varint(&mut out, self.end / BLOCK_UNIT_BYTES);
+        put_varint(&mut out, joined.len() as u64);
+        let mut at = 0;
+        for (offset, len) in joined {
+            put_varint(&mut out, (offset - at) / BLOCK_UNIT_BYTES);
+            put_varint(&mut out, len / BLOCK_UNIT_BYTES);
+            at = offset + len;
+        }
+        out
+    }
+
+    /// Marks what the log names as in use, until a checkpoint reaches it. False when any of it is in use already.
+    pub(crate) fn mark_provisional(&mut self, extent: Extent) -> bool {
+        if extent.end() > self.end {
+            // Behind the end of what the checkpoint knew.
+            let end = extent.end();
+            self.untrim(end);
+        }
+        let found = self.free.range(..=extent.offset).next_back().map(|(&offset, &len)| (offset, len));
+        let Some((offset, len)) = found.filter(|&(offset, len)| offset + len >= extent.end()) else { return false };
+        self.take(offset, len);
+        if offset < extent.offset {
+            self.add(Extent { offset, len_bytes: extent.offset - offset });
+        }
+        if extent.end() < offset + len {
+            self.add(Extent { offset: extent.end(), len_bytes: offset + len - extent.end() });
+        }
+        self.provisional.insert(extent.offset, extent.len_bytes);
+        true
+    }
+
+    /// Gives out something that no checkpoint reaches yet.
+    pub(crate) fn set_provisional(&mut self, extent: Extent) {
+        self.provisional.insert(extent.offset, extent.len_bytes);
+    }
+
+    /// Takes back what was not used of a provisional run.
+    pub(crate) fn shrink_provisional(&mut self, run: Extent, used_bytes: u64) {
+        if used_bytes < run.len_bytes {
+            self.release(Extent { offset: run.offset + used_bytes, len_bytes: run.len_bytes - used_bytes });
+            match used_bytes {
+                0 => drop(self.provisional.remove(&run.offset)),
+                _ => drop(self.provisional.insert(run.offset, used_bytes)),
+            }
+        }
+    }
+
+    /// The newest checkpoint reaches what was provisional.
+    pub(crate) fn settle(&mut self, extent: Extent) {
+        self.provisional.remove(&extent.offset);
+    }
+
+    /// What is provisional.
+    pub(crate) fn provisional(&self) -> impl Iterator<Item = Extent> + '_ {
+        self.provisional.iter().map(|(&offset, &len_bytes)| Extent { offset, len_bytes })
     }
 
     fn add(&mut self, extent: Extent) {
@@ -98,7 +195,7 @@ impl Space {
 
     /// Gives out `len_bytes`, below `limit` if there is a free place, else anywhere, else behind the end.
     pub(crate) fn allocate_below(&mut self, len_bytes: u64, limit: u64) -> Extent {
-        let len_bytes = len_bytes.next_multiple_of(UNIT_BYTES);
+        let len_bytes = len_bytes.next_multiple_of(BLOCK_UNIT_BYTES);
         let below = self.find_below(len_bytes, limit);
         let Some((found, offset)) = below.or_else(|| self.by_len.range((len_bytes, 0)..).next().copied())
         else {
@@ -111,14 +208,36 @@ impl Space {
         Extent { offset, len_bytes }
     }
 
-    /// Gives out `len_bytes` if that needs no longer file.
-    pub(crate) fn allocate_in_file(&mut self, len_bytes: u64) -> Option<Extent> {
-        self.has_below(len_bytes, u64::MAX).then(|| self.allocate_below(len_bytes, u64::MAX))
+    /// Gives out whole, aligned units of the log.
+    pub(crate) fn allocate_region(&mut self, len_bytes: u64, limit: u64) -> Extent {
+        let len_bytes = len_bytes.next_multiple_of(UNIT_BYTES);
+        let given = self.allocate_below(len_bytes + UNIT_BYTES - BLOCK_UNIT_BYTES, limit);
+        self.cut_aligned(given, len_bytes)
+    }
+
+    /// Keeps the aligned part of what was given out, as provisional.
+    fn cut_aligned(&mut self, given: Extent, len_bytes: u64) -> Extent {
+        let offset = given.offset.next_multiple_of(UNIT_BYTES);
+        let extent = Extent { offset, len_bytes };
+        if offset > given.offset {
+            self.release(Extent { offset: given.offset, len_bytes: offset - given.offset });
+        }
+        if extent.end() < given.end() {
+            self.release(Extent { offset: extent.end(), len_bytes: given.end() - extent.end() });
+        }
+        self.set_provisional(extent);
+        extent
+    }
+
+    /// Gives out aligned units of the log if that needs no longer file.
+    pub(crate) fn allocate_region_in_file(&mut self, len_bytes: u64) -> Option<Extent> {
+        let spacious = len_bytes + UNIT_BYTES - BLOCK_UNIT_BYTES;
+        self.has_below(spacious, u64::MAX).then(|| self.allocate_region(len_bytes, u64::MAX))
     }
 
     /// Gives out `len_bytes` behind the end, whatever is free before it.
     pub(crate) fn grow(&mut self, len_bytes: u64) -> Extent {
-        let extent = Extent { offset: self.end, len_bytes: len_bytes.next_multiple_of(UNIT_BYTES) };
+        let extent = Extent { offset: self.end, len_bytes: len_bytes.next_multiple_of(BLOCK_UNIT_BYTES) };
         self.end = extent.end();
         extent
     }
@@ -139,6 +258,7 @@ impl Space {
 
     /// Takes an extent back and joins it with its neighbours.
     pub(crate) fn release(&mut self, extent: Extent) {
+        self.provisional.remove(&extent.offset);
         let mut joined = extent;
         if let Some((&offset, &len)) = self.free.range(..extent.offset).next_back()
             && offset + len == extent.offset
@@ -168,7 +288,7 @@ impl Space {
     pub(crate) fn cut_to(&mut self, file_len_bytes: u64) {
         let before = self.end;
         let after = self.trim();
-        self.untrim(before.min(file_len_bytes / UNIT_BYTES * UNIT_BYTES).max(after));
+        self.untrim(before.min(file_len_bytes / BLOCK_UNIT_BYTES * BLOCK_UNIT_BYTES).max(after));
     }
 
     /// Takes a [`trim`](Space::trim) back that was not worth it.
@@ -193,12 +313,15 @@ mod tests {
 
     #[test]
     fn random_use_never_overlaps_and_gives_everything_back() {
-        let mut space = Space::from_used(Vec::new()).unwrap();
+        let mut space = Space::new();
         let mut random = Random::new(3);
         let mut used: Vec<Extent> = Vec::new();
         for _ in 0..20_000 {
             if used.len() < 200 && !random.one_in(3) {
-                let extent = space.allocate((random.below(20) + 1) * 4096);
+                let extent = match random.one_in(20) {
+                    true => space.allocate_region((random.below(5) + 1) * UNIT_BYTES, u64::MAX),
+                    false => space.allocate((random.below(20) + 1) * BLOCK_UNIT_BYTES),
+                };
                 assert!(!space.touches_free(extent));
                 used.push(extent);
             } else if !used.is_empty() {
@@ -208,22 +331,36 @@ mod tests {
             let sum: u64 = used.iter().map(|extent| extent.len_bytes).sum();
             assert_eq!(space.used_bytes(), sum + DATA_START_BYTES);
         }
-        let again = Space::from_used(used.clone()).unwrap();
-        space.trim();
-        assert_eq!((again.end, &again.free, &again.by_len), (space.end, &space.free, &space.by_len));
         for extent in used {
             space.release(extent);
         }
         assert_eq!(space.trim(), DATA_START_BYTES);
         assert!(space.free.is_empty() && space.by_len.is_empty() && space.free_bytes == 0);
+        assert!(space.provisional.is_empty());
         assert!(space.end < 200 * 20 * 4096 + DATA_START_BYTES, "freed space is used again");
     }
 
     #[test]
-    fn overlap_is_found() {
-        let a = Extent { offset: 65536, len_bytes: 8192 };
-        let b = Extent { offset: 69632, len_bytes: 4096 };
-        assert_eq!(Space::from_used(vec![b, a]).unwrap_err(), (a, b));
-        assert!(Space::from_used(vec![Extent { offset: 0, len_bytes: 4096 }]).is_err());
+    fn the_written_map_frees_what_no_checkpoint_reaches() {
+        let mut space = Space::new();
+        let [a, b, c, d] = [4, 2, 6, 3].map(|units| space.allocate(units * BLOCK_UNIT_BYTES));
+        space.release(b);
+        space.set_provisional(c);
+        space.set_provisional(d);
+        let mut read = Space::decode(&space.encode(&[d], &[a])).unwrap();
+        assert_eq!((read.end(), read.used_bytes()), (space.end(), DATA_START_BYTES + d.len_bytes));
+        assert!(read.mark_provisional(c) && !read.mark_provisional(c) && !read.mark_provisional(d));
+        let beyond = Extent { offset: space.end() + 512, len_bytes: 1024 };
+        assert!(read.mark_provisional(beyond) && read.end() == beyond.end());
+        assert_eq!(read.used_bytes(), DATA_START_BYTES + c.len_bytes + d.len_bytes + beyond.len_bytes);
+    }
+
+    #[test]
+    fn any_bytes_are_read_without_harm() {
+        let mut random = Random::new(5);
+        for len in 0..2000 {
+            let bytes: Vec<u8> = (0..len % 40).map(|_| random.next() as u8 % 4).collect();
+            Space::decode(&bytes);
+        }
     }
 }

@@ -3,7 +3,8 @@
 //! A reader takes it by cloning an `Arc`; the commit section makes the next one from it. Tables hang in a radix
 //! tree over their numbers, so that changing one copies a short path however many there are.
 
-use crate::tree::Tree;
+use crate::pages::Pages;
+use crate::tree::{Context, Tree};
 use std::sync::Arc;
 
 /// One table at one moment.
@@ -16,13 +17,15 @@ pub(crate) struct Table {
 
 impl Table {
     pub(crate) fn new() -> Table {
-        Table { tree: Tree::new(), next_row: 1 }
+        Table { tree: Tree::default(), next_row: 1 }
     }
 }
 
 /// All tables after the commit `sequence`.
 #[derive(Clone)]
 pub(crate) struct State {
+    /// The file as this state's epoch sees it.
+    pub(crate) pages: Arc<Pages>,
     pub(crate) sequence: u64,
     /// The number that the next table gets. Only grows.
     pub(crate) next_table: u64,
@@ -31,10 +34,15 @@ pub(crate) struct State {
 
 impl State {
     /// The empty store: the catalogue table and nothing in it.
-    pub(crate) fn empty() -> State {
+    pub(crate) fn empty(pages: Arc<Pages>) -> State {
         let mut tables = TableMap::default();
         tables.insert(0, Table::new());
-        State { sequence: 0, next_table: 1, tables }
+        State { pages, sequence: 0, next_table: 1, tables }
+    }
+
+    /// What one has to know to read table `table`.
+    pub(crate) fn context(&self, table: u64) -> Context<'_> {
+        Context { pages: &self.pages, table }
     }
 }
 
@@ -179,7 +187,7 @@ mod tests {
         let ids = [0, 1, 31, 32, 33, 1023, 1024, 1 << 20, u64::MAX];
         for id in ids {
             assert!(map.get(id).is_none());
-            map.insert(id, Table { tree: Tree::new(), next_row: id });
+            map.insert(id, Table { tree: Tree::default(), next_row: id });
         }
         let before = map.clone();
         map.get_mut(33).unwrap().next_row = 5;

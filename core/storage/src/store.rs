@@ -10,6 +10,8 @@ use crate::ids::Sequence;
 use crate::log::{Queue, Until};
 use crate::options::{Durability, Location, Options};
 use crate::owner;
+use crate::pages::Pages;
+use crate::pending::Pending;
 use crate::snapshot::Snapshot;
 use crate::state::State;
 use crate::transaction::Transaction;
@@ -56,13 +58,13 @@ pub(crate) enum Medium {
 }
 
 impl Shared {
-    fn new(options: &Options, medium: Medium, state: State, queue: Queue) -> Shared {
+    fn new(options: &Options, medium: Medium, state: State, queue: Queue, pending: Pending) -> Shared {
         Shared {
             options: options.clone(),
             medium,
             next_table: AtomicU64::new(state.next_table),
             published: RwLock::new(Arc::new(state)),
-            section: Mutex::new(Section::new(queue)),
+            section: Mutex::new(Section::new(queue, pending)),
             section_free: Condvar::new(),
             bell: Bell::default(),
             is_closed: AtomicBool::new(false),
@@ -98,7 +100,9 @@ impl Store {
     pub fn open(location: &Location, options: &Options) -> Result<Store> {
         match location {
             Location::Memory => {
-                Store::start(Shared::new(options, Medium::Memory, State::empty(), Queue::new(0, 0)))
+                let state = State::empty(Pages::new(1, None));
+                let (queue, pending) = (Queue::new(0, 0), Pending::default());
+                Store::start(Shared::new(options, Medium::Memory, state, queue, pending))
             }
             Location::File(path) => {
                 let disk = RealDisk::open(path, options.read_only, options.create);
@@ -113,13 +117,15 @@ impl Store {
         let mode = if options.read_only { LockMode::Shared } else { LockMode::Exclusive };
         file_store::lock(&*disk, mode)?;
         let opened = if options.read_only {
-            file_store::open_read_only(Arc::clone(&disk)).map(|(file, state)| {
-                (Shared::new(options, Medium::ReadOnly(Box::new(file)), state, Queue::new(0, 0)), false)
+            file_store::open_read_only(Arc::clone(&disk), options).map(|(file, state)| {
+                let medium = Medium::ReadOnly(Box::new(file));
+                (Shared::new(options, medium, state, Queue::new(0, 0), Pending::default()), false)
             })
         } else {
             file_store::open(Arc::clone(&disk), options).map(
-                |Opened { file, state, queue, wants_checkpoint }| {
-                    (Shared::new(options, Medium::File(Box::new(file)), state, queue), wants_checkpoint)
+                |Opened { file, state, queue, pending, wants_checkpoint }| {
+                    let medium = Medium::File(Box::new(file));
+                    (Shared::new(options, medium, state, queue, pending), wants_checkpoint)
                 },
             )
         };

@@ -12,8 +12,8 @@ use crate::error::{Error, Result};
 use crate::fault::{Fault, planted};
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Version of the file format. 0 is not promised to be readable by any other build.
-pub(crate) const FORMAT_VERSION: u32 = 0;
+/// Version of the file format.
+pub(crate) const FORMAT_VERSION: u32 = 1;
 /// Where blocks and log regions may begin: behind the superblocks, the owner's sector and three spare units.
 pub(crate) const DATA_START_BYTES: u64 = 8 * UNIT_BYTES;
 /// The owner's sector.
@@ -51,6 +51,10 @@ pub(crate) struct Superblock {
     pub(crate) next_table: u64,
     /// Root of the tree of tables; `None` before the first checkpoint.
     pub(crate) tables_root: Option<BlockPointer>,
+    /// Levels of branches above that tree's leaves.
+    pub(crate) tables_height: u8,
+    /// The list of free extents; `None` with the roots.
+    pub(crate) space_map: Option<BlockPointer>,
     /// The log, oldest region first; only the last may be open.
     pub(crate) regions: Vec<RegionEntry>,
 }
@@ -67,9 +71,9 @@ impl Superblock {
             put_u64(&mut out, number);
         }
         BlockPointer::encode(self.tables_root, &mut out);
-        put_u64(&mut out, 0);
+        BlockPointer::encode(self.space_map, &mut out);
+        put_u32(&mut out, u32::from(self.tables_height));
         put_u32(&mut out, self.regions.len() as u32);
-        put_u32(&mut out, 0);
         for region in &self.regions {
             for number in [region.start, region.len_bytes, region.salt, region.end] {
                 put_u64(&mut out, number);
@@ -83,19 +87,26 @@ impl Superblock {
         out
     }
 
-    fn decode(copy: &[u8]) -> Option<Superblock> {
+    /// The version of a copy whose checksum is right, whatever the layout behind it.
+    fn version_of(copy: &[u8]) -> Option<u32> {
         let mut reader = Reader::new(copy);
-        if reader.bytes(8)? != MAGIC || reader.u64()? != xxh3_64(copy.get(CHECKED_FROM..)?) {
+        let is_intact = reader.bytes(8)? == MAGIC && reader.u64()? == xxh3_64(copy.get(CHECKED_FROM..)?);
+        if is_intact { reader.u32() } else { None }
+    }
+
+    fn decode(copy: &[u8]) -> Option<Superblock> {
+        if Superblock::version_of(copy)? != FORMAT_VERSION {
             return None;
         }
+        let mut reader = Reader::new(copy.get(CHECKED_FROM..)?);
         let (_format, _flags) = (reader.u32()?, reader.u32()?);
         let uuid = reader.bytes(16)?.try_into().ok()?;
         let [number, checkpoint, sequence, generation, next_table] =
             [reader.u64()?, reader.u64()?, reader.u64()?, reader.u64()?, reader.u64()?];
         let tables_root = BlockPointer::decode(&mut reader)?;
-        reader.u64()?;
+        let space_map = BlockPointer::decode(&mut reader)?;
+        let tables_height = u8::try_from(reader.u32()?).ok()?;
         let count = reader.u32()? as usize;
-        reader.u32()?;
         if count > MAX_REGIONS {
             return None;
         }
@@ -104,7 +115,18 @@ impl Superblock {
             let [start, len_bytes, salt, end] = [reader.u64()?, reader.u64()?, reader.u64()?, reader.u64()?];
             regions.push(RegionEntry { start, len_bytes, salt, end });
         }
-        Some(Superblock { uuid, number, checkpoint, sequence, generation, next_table, tables_root, regions })
+        Some(Superblock {
+            uuid,
+            number,
+            checkpoint,
+            sequence,
+            generation,
+            next_table,
+            tables_root,
+            tables_height,
+            space_map,
+            regions,
+        })
     }
 
     /// Writes it into its slot, one synced copy after the other.
@@ -195,8 +217,9 @@ pub(crate) fn find(disk: &dyn Disk, len_bytes: u64, initial_len_bytes: u64, repa
 
 fn check_version(disk: &dyn Disk, copies: &[u8]) -> Result<()> {
     for copy in copies.chunks(COPY_BYTES) {
-        let version = copy.get(16..20).and_then(|bytes| bytes.try_into().ok()).map_or(0, u32::from_le_bytes);
-        if version != FORMAT_VERSION && Superblock::decode(copy).is_some() {
+        if let Some(version) = Superblock::version_of(copy)
+            && version != FORMAT_VERSION
+        {
             let what =
                 format!("its format is version {version}; this program reads version {FORMAT_VERSION}");
             return Err(Error::corrupt(disk.place(), what));
@@ -255,6 +278,8 @@ mod tests {
             generation: 2,
             next_table: 8,
             tables_root,
+            tables_height: 2,
+            space_map: tables_root,
             regions: vec![region; 3],
         }
     }

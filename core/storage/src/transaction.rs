@@ -15,6 +15,7 @@ use crate::scan::Scan;
 use crate::snapshot::Snapshot;
 use crate::state::Table;
 use crate::store::Store;
+use crate::table_builder::BuiltTable;
 use crate::write_set::{TableWrites, row_hole};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -81,6 +82,13 @@ impl Transaction {
         self.tables.values().all(deletes)
     }
 
+    /// Notes that the tables that were built for it are the store's.
+    pub(crate) fn set_attached(&mut self) {
+        self.tables.values_mut().filter_map(|writes| writes.built.as_mut()).for_each(|built| {
+            built.is_attached = true;
+        });
+    }
+
     /// Bytes it is going to write to the log, roughly; for cutting large work into chunks.
     pub fn pending_bytes(&self) -> u64 {
         self.log_bytes
@@ -93,7 +101,8 @@ impl Transaction {
         }
         if !self.tables.contains_key(&id) {
             let base = Arc::clone(self.base.table(table)?);
-            self.tables.insert(id, TableWrites::new(base, false));
+            let pages = Arc::clone(&self.base.state.pages);
+            self.tables.insert(id, TableWrites::new(id, base, pages, false));
         }
         match self.tables.get_mut(&id) {
             Some(writes) => Ok((writes, &mut self.scratch)),
@@ -119,7 +128,7 @@ impl Transaction {
 
     /// Deletes the record under `key`; says whether there was one.
     pub fn delete(&mut self, table: TableId, key: &[u8]) -> Result<bool> {
-        let found = self.writes(table)?.0.delete(key);
+        let found = self.writes(table)?.0.delete(key)?;
         self.account(key.len() as u64 + 16)?;
         Ok(found)
     }
@@ -154,7 +163,7 @@ impl Transaction {
                 )?
             }
             EntryKind::Unique => {
-                let owner = writes.get(key).and_then(|item| RowId::from_key(item.cell.head()));
+                let owner = owner_of(writes, key)?;
                 match owner {
                     Some(owner) if owner != row => return Err(Error::DuplicateKey { row: owner }),
                     Some(_) => return Ok(()),
@@ -171,10 +180,10 @@ impl Transaction {
     pub fn delete_entry(&mut self, table: TableId, key: &[u8], row: RowId, kind: EntryKind) -> Result<bool> {
         let (writes, _) = self.writes(table)?;
         let found = match kind {
-            EntryKind::Plain => writes.delete(&[key, &row.to_key()].concat()),
+            EntryKind::Plain => writes.delete(&[key, &row.to_key()].concat())?,
             EntryKind::Unique => {
-                let owner = writes.get(key).and_then(|item| RowId::from_key(item.cell.head()));
-                owner == Some(row) && writes.delete(key)
+                let owner = owner_of(writes, key)?;
+                owner == Some(row) && writes.delete(key)?
             }
         };
         self.account(key.len() as u64 + 24)?;
@@ -184,8 +193,18 @@ impl Transaction {
     /// Creates a table. Its number is final. It is not given again while the store is open, and never once committed.
     pub fn create_table(&mut self) -> Result<TableId> {
         let table = self.store.next_table_number()?;
-        self.tables.insert(table, TableWrites::new(Arc::new(Table::new()), true));
+        let pages = Arc::clone(&self.base.state.pages);
+        self.tables.insert(table, TableWrites::new(table, Arc::new(Table::new()), pages, true));
         self.account(16)?;
+        Ok(TableId::from_u64(table))
+    }
+
+    /// Makes a table that was built outside one of the store's. It can be read and written here like any other; when
+    /// this transaction does not commit, it is gone.
+    pub fn attach(&mut self, built: BuiltTable) -> Result<TableId> {
+        let table = built.table;
+        self.account(64 + 16 * built.extents.len() as u64)?;
+        self.tables.insert(table, TableWrites::over(built, Arc::clone(&self.base.state.pages)));
         Ok(TableId::from_u64(table))
     }
 
@@ -206,7 +225,7 @@ impl Transaction {
     /// Makes the commit fail with [`Error::Conflict`] when this key changed since the snapshot.
     pub fn guard(&mut self, table: TableId, key: &[u8]) -> Result<()> {
         let version = match self.base.table(table) {
-            Ok(table) => table.tree.get(key).map_or(0, |item| item.version),
+            Ok(found) => found.tree.version(key, &self.base.state.context(table.get()))?,
             // A table of this transaction's own: nobody else can change it.
             Err(_) if self.tables.contains_key(&table.get()) => return Ok(()),
             Err(error) => return Err(error),
@@ -223,10 +242,15 @@ impl Transaction {
     }
 }
 
+/// The row that a unique entry belongs to.
+fn owner_of(writes: &TableWrites, key: &[u8]) -> Result<Option<RowId>> {
+    Ok(writes.get(key)?.and_then(|found| RowId::from_key(found.entry().head)))
+}
+
 impl Read for Transaction {
     fn get(&self, table: TableId, key: &[u8]) -> Result<Option<Record>> {
         match self.tables.get(&table.get()) {
-            Some(writes) => Ok(writes.get(key).map(|item| item.record())),
+            Some(writes) => Ok(writes.get(key)?.map(|found| found.record(&writes.context()))),
             None if self.dropped.contains(&table.get()) => Err(Error::NoTable { table: table.get() }),
             None => self.base.get(table, key),
         }
@@ -234,7 +258,7 @@ impl Read for Transaction {
 
     fn scan(&self, table: TableId, range: KeyRange, direction: Direction) -> Result<Scan> {
         match self.tables.get(&table.get()) {
-            Some(writes) => Ok(Scan::new(writes.tree(), range, direction)),
+            Some(writes) => Scan::new(writes.tree()?, range, direction, &writes.context()),
             None if self.dropped.contains(&table.get()) => Err(Error::NoTable { table: table.get() }),
             None => self.base.scan(table, range, direction),
         }
@@ -242,7 +266,7 @@ impl Read for Transaction {
 
     fn count(&self, table: TableId) -> Result<u64> {
         match self.tables.get(&table.get()) {
-            Some(writes) => Ok(writes.tree().count()),
+            Some(writes) => Ok(writes.tree()?.count()),
             None if self.dropped.contains(&table.get()) => Err(Error::NoTable { table: table.get() }),
             None => self.base.count(table),
         }
@@ -250,7 +274,7 @@ impl Read for Transaction {
 
     fn count_range(&self, table: TableId, range: &KeyRange) -> Result<u64> {
         match self.tables.get(&table.get()) {
-            Some(writes) => Ok(writes.tree().count_range(range)),
+            Some(writes) => writes.tree()?.count_range(range, &writes.context()),
             None if self.dropped.contains(&table.get()) => Err(Error::NoTable { table: table.get() }),
             None => self.base.count_range(table, range),
         }

@@ -3,9 +3,11 @@
 use crate::error::{Error, Result};
 use crate::ids::RowId;
 use crate::limits::{MAX_KEY_BYTES, MAX_VALUE_BYTES, MAX_VALUES};
-use crate::record::{Cell, NewRecord, NewValue, StoredValue, Values};
+use crate::pages::Pages;
+use crate::record::{Cell, FreshValue, NewRecord, NewValue, ValueRef, Values};
 use crate::state::Table;
-use crate::tree::{Item, Tree};
+use crate::table_builder::BuiltTable;
+use crate::tree::{Change, Context, Found, Tree};
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
@@ -39,57 +41,100 @@ pub(crate) struct Put {
     pub(crate) row: Option<RowHole>,
 }
 
+impl Write {
+    /// What it does to the tree; `key` is the one under which it was recorded.
+    pub(crate) fn change(&self, key: &[u8], version: u64) -> Change {
+        match &self.put {
+            Some(put) => put.change(version),
+            None => Change::delete(Cell::new(key, &[], &mut Vec::new()), version),
+        }
+    }
+}
+
 impl Put {
-    pub(crate) fn item(&self, version: u64) -> Item {
-        Item::new(self.cell.clone(), self.values.clone(), version)
+    pub(crate) fn change(&self, version: u64) -> Change {
+        Change::put(self.cell.clone(), self.values.clone(), version)
+    }
+
+    /// The values that came with it.
+    pub(crate) fn fresh_values(&self) -> impl Iterator<Item = &Arc<FreshValue>> {
+        let values = self.values.iter().flat_map(|values| values.iter()).zip(&self.kept);
+        values.filter_map(|(value, kept)| match value {
+            ValueRef::Fresh(fresh) if kept.is_none() => Some(fresh),
+            _ => None,
+        })
     }
 
     /// Bytes that have to go to the log for it.
     pub(crate) fn log_bytes(&self) -> u64 {
-        let values = self.values.iter().flat_map(|values| values.iter()).zip(&self.kept);
-        let fresh: usize =
-            values.filter(|(_, kept)| kept.is_none()).map(|(value, _)| value.bytes.len()).sum();
+        let fresh: usize = self.fresh_values().map(|fresh| fresh.len_bytes()).sum();
         (self.cell.len_bytes() + fresh + 12 * self.kept.len()) as u64
     }
 }
 
 /// The writes of a transaction in one table.
 pub(crate) struct TableWrites {
+    id: u64,
     /// The table in the transaction's snapshot; an empty one when the transaction created it.
     base: Arc<Table>,
+    pages: Arc<Pages>,
     pub(crate) created: bool,
+    /// The table was built outside, and comes with the commit.
+    pub(crate) built: Option<BuiltTable>,
     pub(crate) writes: BTreeMap<Box<[u8]>, Write>,
     /// Snapshot and writes as one tree: made when a scan or a count first needs it, kept up to date from then on.
     overlay: OnceLock<Tree>,
 }
 
 impl TableWrites {
-    pub(crate) fn new(base: Arc<Table>, created: bool) -> TableWrites {
-        TableWrites { base, created, writes: BTreeMap::new(), overlay: OnceLock::new() }
+    pub(crate) fn new(id: u64, base: Arc<Table>, pages: Arc<Pages>, created: bool) -> TableWrites {
+        let (writes, overlay) = (BTreeMap::new(), OnceLock::new());
+        TableWrites { id, base, pages, created, built: None, writes, overlay }
+    }
+
+    /// The writes of a table that was built outside.
+    pub(crate) fn over(built: BuiltTable, pages: Arc<Pages>) -> TableWrites {
+        let table = Arc::new(Table { tree: built.tree.clone(), next_row: built.next_row });
+        TableWrites { built: Some(built), ..TableWrites::new(0, table, pages, true) }.with_built_id()
+    }
+
+    fn with_built_id(mut self) -> TableWrites {
+        self.id = self.built.as_ref().map_or(0, |built| built.table);
+        self
+    }
+
+    pub(crate) fn context(&self) -> Context<'_> {
+        Context { pages: &self.pages, table: self.id }
     }
 
     /// The record under `key` as the transaction sees it.
-    pub(crate) fn get(&self, key: &[u8]) -> Option<Item> {
+    pub(crate) fn get(&self, key: &[u8]) -> Result<Option<Found>> {
         match self.writes.get(key) {
-            Some(write) => write.put.as_ref().map(|put| put.item(UNCOMMITTED)),
-            None => self.base.tree.get(key).cloned(),
+            Some(write) => Ok(write.put.as_ref().map(|put| Found::Changed(put.change(UNCOMMITTED)))),
+            None => self.base.tree.get(key, &self.context()),
         }
     }
 
-    pub(crate) fn tree(&self) -> &Tree {
+    pub(crate) fn tree(&self) -> Result<&Tree> {
         if self.writes.is_empty() {
-            return &self.base.tree;
+            return Ok(&self.base.tree);
         }
-        self.overlay.get_or_init(|| {
+        if self.overlay.get().is_none() {
             let mut tree = self.base.tree.clone();
             for (key, write) in &self.writes {
-                match &write.put {
-                    Some(put) => drop(tree.insert(put.item(UNCOMMITTED))),
-                    None => drop(tree.remove(key)),
-                }
+                tree.apply(write.change(key, UNCOMMITTED), None, &self.context())?;
             }
-            tree
-        })
+            let _ = self.overlay.set(tree);
+        }
+        self.overlay.get().ok_or(Error::Misuse { what: "a transaction is read by two threads" })
+    }
+
+    fn note(&mut self, change: impl FnOnce() -> Change) -> Result<()> {
+        let context = Context { pages: &self.pages, table: self.id };
+        match self.overlay.get_mut() {
+            Some(tree) => tree.apply(change(), None, &context).map(drop),
+            None => Ok(()),
+        }
     }
 
     /// Records a put. Returns the bytes it adds to the log.
@@ -104,9 +149,7 @@ impl TableWrites {
         let (values, kept) = self.resolve_values(key, record.values)?;
         let put = Put { cell: Cell::new(key, record.head, scratch), values, kept, row };
         let bytes = put.log_bytes();
-        if let Some(tree) = self.overlay.get_mut() {
-            tree.insert(put.item(UNCOMMITTED));
-        }
+        self.note(|| put.change(UNCOMMITTED))?;
         match self.writes.get_mut(key) {
             Some(write) => {
                 // A row that this transaction appended keeps its hole when it is written again.
@@ -118,7 +161,9 @@ impl TableWrites {
                 write.put = Some(Put { row: row.or(hole), ..put });
             }
             None => {
-                let base = self.base.tree.get(key).map_or(0, |item| item.version);
+                // A row that is just being appended cannot be there.
+                let is_new = row.is_some_and(|hole| hole.at == 0 && key.len() == 8);
+                let base = if is_new { 0 } else { self.base.tree.version(key, &self.context())? };
                 self.writes.insert(key.into(), Write { base, put: Some(put) });
             }
         }
@@ -126,7 +171,7 @@ impl TableWrites {
     }
 
     /// Records a delete. Returns whether there was anything to delete.
-    pub(crate) fn delete(&mut self, key: &[u8]) -> bool {
+    pub(crate) fn delete(&mut self, key: &[u8]) -> Result<bool> {
         let found = match self.writes.get_mut(key) {
             Some(write) if write.base == 0 => {
                 let found = write.put.is_some();
@@ -134,18 +179,18 @@ impl TableWrites {
                 found
             }
             Some(write) => write.put.take().is_some(),
-            None => match self.base.tree.get(key) {
-                Some(item) => {
-                    self.writes.insert(key.into(), Write { base: item.version, put: None });
+            None => match self.base.tree.version(key, &self.context())? {
+                0 => false,
+                base => {
+                    self.writes.insert(key.into(), Write { base, put: None });
                     true
                 }
-                None => false,
             },
         };
-        if found && let Some(tree) = self.overlay.get_mut() {
-            tree.remove(key);
+        if found {
+            self.note(|| Change::delete(Cell::new(key, &[], &mut Vec::new()), UNCOMMITTED))?;
         }
-        found
+        Ok(found)
     }
 
     /// Turns values and keeps into values, with each kept one's number in the base record.
@@ -154,16 +199,21 @@ impl TableWrites {
             return Ok((None, Vec::new()));
         }
         let own = self.writes.get(key);
+        let keeps = values.iter().any(|value| matches!(value, NewValue::Keep(_)));
         let current = match own {
+            _ if !keeps => None,
             Some(write) => write.put.as_ref().and_then(|put| put.values.clone()),
-            None => self.base.tree.get(key).and_then(|item| item.values.clone()),
+            None => self.base.tree.get(key, &self.context())?.and_then(|found| {
+                let values = found.entry().values;
+                (!values.is_empty()).then(|| Arc::from(values))
+            }),
         };
         let mut resolved = Vec::with_capacity(values.len());
         let mut kept = Vec::with_capacity(values.len());
         for value in values {
             match *value {
                 NewValue::New(bytes) => {
-                    resolved.push(StoredValue::new(bytes));
+                    resolved.push(ValueRef::Fresh(FreshValue::new(bytes)));
                     kept.push(None);
                 }
                 NewValue::Keep(number) => {
@@ -182,7 +232,7 @@ impl TableWrites {
                 }
             }
         }
-        Ok((Some(Arc::new(resolved)), kept))
+        Ok((Some(Arc::from(resolved)), kept))
     }
 }
 

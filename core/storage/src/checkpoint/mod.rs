@@ -5,26 +5,28 @@
 //! frame in the log announces that; only then is what it dropped used again. Until the superblock is written a
 //! failure costs nothing but the new blocks; from there on it poisons the handle.
 
-mod load;
-mod node_block;
+mod dropped;
+mod release;
 mod tables;
 mod walk;
-mod writer;
 
-pub(crate) use load::{Loaded, load};
-pub(crate) use walk::placed_extents;
+pub(crate) use release::Releases;
+pub(crate) use tables::{TableEntry, load, tables_tree};
 
+use crate::block::BlockPointer;
+use crate::block_writer::BlockWriter;
 use crate::error::{Error, Result};
 use crate::fault::{Fault, planted};
 use crate::file_store::FileStore;
 use crate::log::{Item, LiveRegion, Until};
+use crate::pending::Pending;
 use crate::space::Extent;
 use crate::state::State;
 use crate::store::Shared;
 use crate::superblock::{MAX_REGIONS, RegionEntry, Superblock};
 use crate::tree::Tree;
 use std::sync::Arc;
-use walk::Written;
+use walk::{Walk, Written};
 
 /// A checkpoint is due when the log has left this part of the file behind, and at the latest after so many bytes.
 const LOG_PART_OF_FILE: u64 = 16;
@@ -38,23 +40,36 @@ const TRIM_FROM_BYTES: u64 = 256 << 10;
 pub(crate) struct Newest {
     pub(crate) superblock: Superblock,
     pub(crate) tables_tree: Tree,
-    /// Every extent that it reaches, sorted.
-    pub(crate) used: Vec<Extent>,
-    /// What it and earlier ones dropped, until one of them is announced.
+    /// What it and earlier ones dropped, until one of them is announced: blocks, and regions of the log.
     to_release: Vec<Extent>,
+    regions_to_release: Vec<Extent>,
+    /// What an attempt that came to nothing had taken from the commit section.
+    carried: Pending,
     /// Checkpoints since the store was opened.
     pub(crate) taken: u64,
 }
 
 impl Newest {
-    pub(crate) fn new(superblock: Superblock, tables_tree: Tree, used: Vec<Extent>) -> Newest {
-        Newest { superblock, tables_tree, used, to_release: Vec::new(), taken: 0 }
+    pub(crate) fn new(superblock: Superblock, tables_tree: Tree) -> Newest {
+        let (to_release, regions_to_release, carried) = Default::default();
+        Newest { superblock, tables_tree, to_release, regions_to_release, carried, taken: 0 }
     }
 
     /// What it dropped and nobody may use yet.
     pub(crate) fn to_release(&self) -> &[Extent] {
         &self.to_release
     }
+
+    /// Regions that nobody may use yet.
+    pub(crate) fn regions_to_release(&self) -> &[Extent] {
+        &self.regions_to_release
+    }
+}
+
+/// A state to be written, and what came with it.
+struct Cut {
+    state: Arc<State>,
+    pending: Pending,
 }
 
 /// Poisons the handle when a checkpoint panics.
@@ -81,37 +96,101 @@ impl FileStore {
         let mut newest = self.newest.lock();
         self.poison.check()?;
         let _guard = PanicGuard(self);
-        let state = Arc::clone(&shared.published.read());
-        let (_, dropped) = self.regions_after(state.sequence);
-        if state.sequence == newest.superblock.sequence
-            && newest.superblock.tables_root.is_some()
-            && newest.to_release.is_empty()
-            && dropped.is_empty()
-        {
+        if self.is_up_to_date(shared, &newest) {
+            self.releases.free(&self.space);
             return Ok(());
         }
-        let written = self.write_blocks(&state, &newest)?;
-        // Commits that the superblock holds and the log does not would leave a gap in the log.
-        let result = self.log.wait(&shared.section, Until::Sequence(state.sequence));
-        result
-            .and_then(|()| self.publish(&state, &mut newest, written))
-            .map_err(|error| self.poison.set(&error))?;
+        let Cut { state, pending } = self.cut(shared, &mut newest);
+        let result = self.write_and_publish(shared, &state, &pending, &mut newest);
+        let epoch = state.pages.epoch;
+        if let Err(error) = result {
+            newest.carried = pending;
+            return Err(error);
+        }
         newest.taken += 1;
-        self.announce(shared, &mut newest)
+        // It would keep itself from releasing what it dropped.
+        drop(state);
+        self.announce(shared, &mut newest, epoch)
     }
 
-    fn write_blocks(&self, state: &State, newest: &Newest) -> Result<Written> {
-        if planted(Fault::ReusedEarly) {
-            let placed = placed_extents(state, &newest.tables_tree);
-            let mut space = self.space.lock();
-            difference(&newest.used, &placed).for_each(|extent| space.release(extent));
-        }
+    fn is_up_to_date(&self, shared: &Shared, newest: &Newest) -> bool {
+        let sequence = shared.published.read().sequence;
+        sequence == newest.superblock.sequence
+            && newest.superblock.tables_root.is_some()
+            && newest.to_release.is_empty()
+            && newest.regions_to_release.is_empty()
+            && self.regions_after(sequence).1.is_empty()
+    }
+
+    /// Takes the newest state, and begins the next epoch.
+    fn cut(&self, shared: &Shared, newest: &mut Newest) -> Cut {
+        let mut section = shared.section.lock();
+        let state = Arc::clone(&shared.published.read());
+        let next = State { pages: state.pages.next(), ..State::clone(&state) };
+        self.releases.begin_epoch(&next.pages);
+        *shared.published.write() = Arc::new(next);
+        let mut pending = std::mem::take(&mut newest.carried);
+        pending.append(std::mem::take(&mut section.pending));
+        Cut { state, pending }
+    }
+
+    fn write_and_publish(
+        &self,
+        shared: &Shared,
+        state: &State,
+        pending: &Pending,
+        newest: &mut Newest,
+    ) -> Result<()> {
+        let checkpoint = newest.superblock.checkpoint + 1;
         let limit = {
             let space = self.space.lock();
             let is_loose = space.end() > MOVE_FROM_BYTES && space.free_bytes() > space.end() * 15 / 100;
             if is_loose { space.used_bytes() + space.used_bytes() / 16 } else { u64::MAX }
         };
-        walk::write(self, state, &newest.tables_tree, newest.superblock.checkpoint + 1, limit)
+        let mut walk = Walk::new(self, BlockWriter::for_checkpoint(checkpoint, limit));
+        let written = walk.state(state, newest.tables_tree.clone(), pending).and_then(|written| {
+            if planted(Fault::ReusedEarly) {
+                let mut space = self.space.lock();
+                written.dropped.iter().for_each(|extent| space.release(*extent));
+            }
+            let map = self.write_space_map(&mut walk.writer, pending, &written, newest)?;
+            walk.writer.finish(self)?;
+            Ok((written, map))
+        });
+        let (written, map) = match written {
+            Ok(written) => written,
+            Err(error) => {
+                walk.writer.abandon(self);
+                return Err(error);
+            }
+        };
+        // Commits that the superblock holds and the log does not would leave a gap in the log.
+        let result = self.log.wait(&shared.section, Until::Sequence(state.sequence));
+        result
+            .and_then(|()| self.publish(state, newest, written, map, pending))
+            .map_err(|error| self.poison.set(&error))
+    }
+
+    /// Writes the list of what is free once this checkpoint is the newest. It reaches itself, so its place is taken
+    /// before it is known how long it is.
+    fn write_space_map(
+        &self,
+        writer: &mut BlockWriter,
+        pending: &Pending,
+        written: &Written,
+        newest: &Newest,
+    ) -> Result<BlockPointer> {
+        let mut dropped = if planted(Fault::ReusedEarly) { Vec::new() } else { written.dropped.clone() };
+        dropped.extend_from_slice(&newest.to_release);
+        dropped.extend(newest.superblock.space_map.map(|map| map.extent()));
+        let (raw, place) = self.releases.with_waiting(|waiting| {
+            dropped.extend_from_slice(waiting);
+            let mut space = self.space.lock();
+            let len_bytes = space.encode(&pending.provisional, &dropped).len();
+            let place = writer.claim(&mut space, len_bytes);
+            (space.encode(&pending.provisional, &dropped), place)
+        });
+        writer.write_at(self, place, raw)
     }
 
     /// The regions that a superblock for the state after `sequence` has to name, and those it has not.
@@ -124,7 +203,14 @@ impl FileStore {
     }
 
     /// Makes the written blocks the newest checkpoint.
-    fn publish(&self, state: &State, newest: &mut Newest, written: Written) -> Result<()> {
+    fn publish(
+        &self,
+        state: &State,
+        newest: &mut Newest,
+        written: Written,
+        map: BlockPointer,
+        pending: &Pending,
+    ) -> Result<()> {
         let (regions, dropped) = self.regions_after(state.sequence);
         if regions.len() > MAX_REGIONS {
             return Err(Error::Misuse { what: "the log has more regions than a superblock can name" });
@@ -135,39 +221,47 @@ impl FileStore {
             sequence: state.sequence,
             next_table: state.next_table,
             tables_root: Some(written.tables_root),
+            tables_height: written.tables_tree.height(),
+            space_map: Some(map),
             regions,
             ..newest.superblock.clone()
         };
         superblock.write(&*self.disk)?;
-        written.placed.into_iter().for_each(|placed| placed.remember());
+        written.placed.into_iter().for_each(|placed| placed.remember(self));
+        {
+            let mut space = self.space.lock();
+            pending.provisional.iter().for_each(|extent| space.settle(*extent));
+        }
         let mut writer = self.log.writer.lock();
         writer.checkpoint = superblock.checkpoint;
         writer.regions.retain(|region| dropped.iter().all(|gone| gone.ordinal != region.ordinal));
         self.log.set_oldest_region(writer.regions.front().map_or(writer.active, |region| region.ordinal));
         drop(writer);
-        newest.to_release.extend(difference(&newest.used, &written.used));
-        newest.to_release.extend(dropped.iter().map(|region| region.extent));
+        if !planted(Fault::ReusedEarly) {
+            newest.to_release.extend(written.dropped);
+        }
+        newest.to_release.extend(newest.superblock.space_map.map(|map| map.extent()));
+        newest.regions_to_release.extend(dropped.iter().map(|region| region.extent));
         newest.superblock = superblock;
-        newest.used = written.used;
         newest.tables_tree = written.tables_tree;
         Ok(())
     }
 
-    /// Says in the log that the checkpoint is durable, and frees what it dropped. Without room in the log it stays
-    /// as it is until the next checkpoint.
-    fn announce(&self, shared: &Shared, newest: &mut Newest) -> Result<()> {
+    /// Says in the log that the checkpoint is durable, and frees what it dropped, as far as no snapshot needs it.
+    /// Without room in the log it stays as it is until the next checkpoint.
+    fn announce(&self, shared: &Shared, newest: &mut Newest, epoch: u64) -> Result<()> {
         let Some(item) = shared.section.lock().queue.push_control(Item::Checkpoint) else { return Ok(()) };
         self.log.wait(&shared.section, Until::Item(item))?;
-        let mut released = std::mem::take(&mut newest.to_release);
-        if !planted(Fault::ReusedEarly) {
-            self.keep_spare_region(&mut released);
+        let mut regions = std::mem::take(&mut newest.regions_to_release);
+        self.keep_spare_region(&mut regions);
+        {
             let mut space = self.space.lock();
-            released.into_iter().for_each(|extent| space.release(extent));
-            drop(space);
-            self.log.keep_for_deletes(&self.space);
-            self.trim()?;
+            regions.into_iter().for_each(|extent| space.release(extent));
         }
-        Ok(())
+        self.releases.add(epoch, std::mem::take(&mut newest.to_release));
+        self.releases.free(&self.space);
+        self.log.keep_for_deletes(&self.space);
+        self.trim()
     }
 
     /// Keeps the largest extent that was a region, so that the next one need not be filled with zeros.
@@ -199,13 +293,4 @@ impl FileStore {
         let cut = self.disk.set_len(after);
         cut.map_err(|error| self.poison.set(&Error::io("shorten the file", self.disk.place(), &error)))
     }
-}
-
-/// What is in `old` and not in `new`; both are sorted.
-fn difference<'e>(old: &'e [Extent], new: &'e [Extent]) -> impl Iterator<Item = Extent> + 'e {
-    let mut new = new.iter().peekable();
-    old.iter().copied().filter(move |extent| {
-        while new.next_if(|other| *other < extent).is_some() {}
-        new.peek() != Some(&extent)
-    })
 }

@@ -1,241 +1,250 @@
-//! The walk over the state that finds what has to be written, writes it, and lists what stays.
+//! The walk over the state that finds what has to be written, writes it, and finds out what nobody reaches any more.
+//!
+//! It goes from the roots down to what is in memory only; a link into the file ends it. So it costs what changed. What
+//! a written node replaces in the file it knows itself; of values, those that the replaced leaves had and the written
+//! ones have not are gone.
 
-use super::node_block::{encode_branch, encode_leaf};
+use super::dropped;
 use super::tables::TableEntry;
-use super::writer::BlockWriter;
 use crate::block::{BlockKind, BlockPointer, Sealed, TABLES_TREE};
+use crate::block_writer::BlockWriter;
 use crate::error::Result;
 use crate::fault::{Fault, planted};
 use crate::file_store::FileStore;
-use crate::record::{Cell, StoredValue};
+use crate::node_block::{encode_branch, encode_leaf};
+use crate::pending::Pending;
+use crate::record::{Cell, FreshValue, ValueRef};
 use crate::space::Extent;
 use crate::state::State;
-use crate::tree::{Body, Branch, Cursor, Item, Leaf, Node, Tree};
+use crate::tree::{
+    BlockRole, Body, Branch, Change, Child, Context, Cursor, Link, Node, Packed, Tree, stored_values,
+};
 use crate::{Direction, KeyRange};
+use std::borrow::Cow;
 use std::sync::Arc;
-
-/// Bytes that may be moved down beyond what the checkpoint writes anyway.
-const MOVE_BYTES: u64 = 256 << 10;
 
 /// A node or value and the place that it has once the checkpoint is the newest.
 pub(super) enum Placed {
-    Node(Arc<Node>, BlockPointer),
-    Value(Arc<StoredValue>, BlockPointer),
+    Leaf(Arc<Node>, BlockPointer, BlockRole, Arc<Packed>),
+    Branch(Arc<Node>, BlockPointer, Arc<Branch>),
+    Value(Arc<FreshValue>, BlockPointer),
 }
 
 impl Placed {
-    pub(super) fn remember(self) {
+    pub(super) fn remember(self, file: &FileStore) {
         match self {
-            Placed::Node(node, pointer) => node.place.set(pointer),
-            Placed::Value(value, pointer) => value.place.set(pointer),
+            Placed::Leaf(node, pointer, role, leaf) => {
+                file.pager.keep_leaf(&pointer, leaf);
+                node.set_stored(pointer, role);
+            }
+            Placed::Branch(node, pointer, branch) => {
+                file.pager.keep_branch(&pointer, branch);
+                node.set_stored(pointer, BlockRole::Branch);
+            }
+            Placed::Value(value, pointer) => value.set_stored(pointer),
         }
     }
 }
 
-/// A state whose blocks are on the disk, not named by a superblock yet.
+/// A state whose blocks are written, not named by a superblock yet.
 pub(super) struct Written {
-    pub(super) tables_root: BlockPointer,
     pub(super) tables_tree: Tree,
-    /// Every extent that it reaches, sorted.
-    pub(super) used: Vec<Extent>,
+    pub(super) tables_root: BlockPointer,
     pub(super) placed: Vec<Placed>,
+    /// What the checkpoint before reached and this one does not.
+    pub(super) dropped: Vec<Extent>,
 }
 
-/// Writes what the state has beyond the last checkpoint and returns when that is on the disk. What lies behind `limit`
-/// is moved below it where there is room. After an error everything is as it was before.
-pub(super) fn write(
-    file: &FileStore,
-    state: &State,
-    tables_tree: &Tree,
-    checkpoint: u64,
-    limit: u64,
-) -> Result<Written> {
-    let mut walk = Walk {
-        writer: BlockWriter::new(&*file.disk, &file.space, &file.poison, checkpoint, limit),
-        may_compress: file.may_compress,
-        table: 0,
-        used: Vec::new(),
-        placed: Vec::new(),
-        limit,
-        moved_bytes: 0,
-    };
-    let result = walk.state(state, tables_tree.clone(), checkpoint);
-    match result {
-        Ok((tables_tree, tables_root)) => {
-            walk.used.sort_unstable();
-            Ok(Written { tables_root, tables_tree, used: walk.used, placed: walk.placed })
-        }
-        Err(error) => {
-            let mut space = file.space.lock();
-            walk.writer.allocated.into_iter().for_each(|extent| space.release(extent));
-            // What it would have added to the file is not there.
-            space.cut_to(file.disk.len().unwrap_or(0));
-            Err(error)
-        }
-    }
-}
-
-struct Walk<'w> {
-    writer: BlockWriter<'w>,
-    may_compress: bool,
-    table: u64,
-    used: Vec<Extent>,
+pub(super) struct Walk<'w> {
+    file: &'w FileStore,
+    pub(super) writer: BlockWriter,
     placed: Vec<Placed>,
-    limit: u64,
-    moved_bytes: u64,
+    /// Blocks of nodes that were replaced.
+    old_nodes: Vec<Extent>,
+    /// Values of leaves that were replaced, and of leaves that were written.
+    old_values: Vec<Extent>,
+    new_values: Vec<Extent>,
 }
 
-/// A place, and whether it is a new one.
-type Settled = (BlockPointer, bool);
+impl<'w> Walk<'w> {
+    pub(super) fn new(file: &'w FileStore, writer: BlockWriter) -> Walk<'w> {
+        let (placed, old_nodes, old_values, new_values) = Default::default();
+        Walk { file, writer, placed, old_nodes, old_values, new_values }
+    }
 
-impl Walk<'_> {
-    fn state(
-        &mut self,
-        state: &State,
-        mut tables_tree: Tree,
-        checkpoint: u64,
-    ) -> Result<(Tree, BlockPointer)> {
+    /// Writes what the state has beyond the last checkpoint; `tables_tree` is that one's.
+    pub(super) fn state(&mut self, state: &State, mut tables_tree: Tree, pending: &Pending) -> Result<Written> {
         let mut tables = Vec::new();
         state.tables.for_each(&mut |id, table| tables.push((id, Arc::clone(table))));
-        let mut scratch = Vec::new();
+        let in_tables = Context { pages: &state.pages, table: TABLES_TREE };
         for (id, table) in tables {
-            self.table = id;
-            let (root, _) = self.node(table.tree.root())?;
+            let context = state.context(id);
+            let root = match table.tree.root() {
+                Some(root) => Some(self.node(root, table.tree.height(), table.tree.has_values(), &context)?),
+                None => None,
+            };
             let next_row = if planted(Fault::RowNumbersForgotten) { 1 } else { table.next_row };
-            let head = TableEntry { root: Some(root), count: table.tree.count(), next_row }.encode();
-            let key = id.to_be_bytes();
-            if tables_tree.get(&key).is_none_or(|item| item.cell.head() != head) {
-                tables_tree.insert(Item::new(Cell::new(&key, &head, &mut scratch), None, checkpoint));
-            }
+            let (height, has_values) = (table.tree.height(), table.tree.has_values());
+            let count = table.tree.count();
+            let head = TableEntry { root, height, has_values, count, next_row }.encode();
+            set_entry(&mut tables_tree, id, &head, state.sequence, &in_tables)?;
         }
-        for key in dropped_tables(state, &tables_tree) {
-            tables_tree.remove(&key);
+        for key in dropped_tables(state, &tables_tree, &in_tables)? {
+            let change = Change::delete(Cell::new(&key, &[], &mut Vec::new()), state.sequence);
+            tables_tree.apply(change, None, &in_tables)?;
         }
-        self.table = TABLES_TREE;
-        let (root, _) = self.node(tables_tree.root())?;
-        self.writer.finish()?;
-        Ok((tables_tree, root))
-    }
-
-    fn node(&mut self, node: &Arc<Node>) -> Result<Settled> {
-        let old = node.place.get();
-        let settled = match &node.body {
-            Body::Leaf(leaf) => self.leaf(leaf, old)?,
-            Body::Branch(branch) => self.branch(branch, old)?,
+        let root = tables_tree.root().cloned();
+        let tables_root = match &root {
+            Some(root) => self.node(root, tables_tree.height(), false, &in_tables)?,
+            None => BlockPointer::NOWHERE,
         };
-        if settled.1 {
-            self.placed.push(Placed::Node(Arc::clone(node), settled.0));
-        }
-        Ok(settled)
+        self.values_of_dropped_tables(state, pending);
+        self.old_values.extend_from_slice(&pending.values);
+        Ok(Written {
+            tables_tree,
+            tables_root,
+            placed: std::mem::take(&mut self.placed),
+            dropped: self.take_dropped(),
+        })
     }
 
-    fn leaf(&mut self, leaf: &Leaf, old: Option<BlockPointer>) -> Result<Settled> {
-        let mut pointers = Vec::new();
-        let mut has_changed = false;
-        for value in
-            leaf.items.iter().filter_map(|item| item.values.as_ref()).flat_map(|values| values.iter())
-        {
-            let (pointer, is_new) = self.value(value)?;
-            pointers.push(pointer);
-            has_changed |= is_new;
+    fn take_dropped(&mut self) -> Vec<Extent> {
+        for extents in [&mut self.old_nodes, &mut self.old_values, &mut self.new_values] {
+            extents.sort_unstable();
+            extents.dedup();
         }
-        self.settle(old, has_changed, BlockKind::Leaf, || encode_leaf(&leaf.items, &pointers))
+        let new_values = &self.new_values;
+        self.old_values.retain(|extent| new_values.binary_search(extent).is_err());
+        let mut dropped = std::mem::take(&mut self.old_nodes);
+        dropped.append(&mut self.old_values);
+        dropped.sort_unstable();
+        dropped.dedup();
+        dropped
     }
 
-    fn value(&mut self, value: &Arc<StoredValue>) -> Result<Settled> {
-        let old = value.place.get();
-        let settled = self.settle(old, false, BlockKind::Value, || value.bytes.to_vec())?;
-        if settled.1 {
-            self.placed.push(Placed::Value(Arc::clone(value), settled.0));
-        } else if planted(Fault::ValueFreedEarly) {
-            self.used.pop();
-        }
-        Ok(settled)
+    fn write(&mut self, kind: BlockKind, table: u64, raw: Cow<'_, [u8]>) -> Result<BlockPointer> {
+        let sealed = Sealed::new(kind, table, raw, self.file.may_compress);
+        self.writer.write(self.file, &sealed)
     }
 
-    fn branch(&mut self, branch: &Branch, old: Option<BlockPointer>) -> Result<Settled> {
-        let mut pointers = Vec::with_capacity(branch.children.len());
-        let mut has_changed = false;
-        for child in &branch.children {
-            let (pointer, is_new) = self.node(&child.node)?;
-            pointers.push(pointer);
-            has_changed |= is_new;
+    /// Where the node is, once it was written.
+    fn node(&mut self, link: &Link, level: u8, has_values: bool, context: &Context<'_>) -> Result<BlockPointer> {
+        let (node, body) = match link {
+            Link::Stored(pointer) => return Ok(*pointer),
+            Link::Fresh(node) => match (node.stored(), node.body()) {
+                (Some(pointer), _) => return Ok(pointer),
+                (None, Some(body)) => (node, body),
+                (None, None) => return Ok(BlockPointer::NOWHERE),
+            },
+        };
+        self.note_origins(node, context);
+        match body {
+            Body::Leaf(leaf) => {
+                let packed = leaf.merge_whole(context)?;
+                self.leaf(node, &packed, has_values, context.table)
+            }
+            Body::Branch(branch) => self.branch(node, &branch, level, context),
         }
-        let children = branch.children.iter().zip(pointers);
-        let entries = children.map(|(child, pointer)| (child.key.as_slice(), child.count, pointer));
-        self.settle(old, has_changed, BlockKind::Branch, || encode_branch(entries))
     }
 
-    /// Leaves a block where it is, moves it, or writes it for the first time.
-    fn settle(
+    fn note_origins(&mut self, node: &Node, context: &Context<'_>) {
+        let (old_nodes, old_values) = (&mut self.old_nodes, &mut self.old_values);
+        node.home().for_each_origin(&mut |pointer, role| {
+            old_nodes.push(pointer.extent());
+            if role == BlockRole::LeafWithValues {
+                dropped::values_of_leaf(&pointer, context, old_values);
+            }
+        });
+    }
+
+    fn leaf(
         &mut self,
-        old: Option<BlockPointer>,
-        has_changed: bool,
-        kind: BlockKind,
-        encode: impl FnOnce() -> Vec<u8>,
-    ) -> Result<Settled> {
-        let seal = |this: &Self| Sealed::new(kind, this.table, encode(), this.may_compress);
-        let pointer = match old {
-            Some(old) if !has_changed => {
-                let moved = if self.is_to_move(&old) { self.move_down(&seal(self))? } else { None };
-                let pointer = moved.unwrap_or(old);
-                self.used.push(Extent { offset: pointer.offset, len_bytes: pointer.extent_bytes() });
-                return Ok((pointer, moved.is_some()));
-            }
-            _ => self.writer.write(&seal(self))?,
+        node: &Arc<Node>,
+        packed: &Arc<Packed>,
+        has_values: bool,
+        table: u64,
+    ) -> Result<BlockPointer> {
+        let mut pointers = Vec::with_capacity(packed.values().len());
+        for value in packed.values() {
+            pointers.push(self.value(value, table)?);
+        }
+        self.new_values.extend(pointers.iter().map(BlockPointer::extent));
+        if planted(Fault::ValueFreedEarly) {
+            self.new_values.clear();
+        }
+        let pointer = self.write(BlockKind::Leaf, table, Cow::Owned(encode_leaf(packed, &pointers)))?;
+        let role = BlockRole::of(0, has_values);
+        self.placed.push(Placed::Leaf(Arc::clone(node), pointer, role, Arc::clone(packed)));
+        Ok(pointer)
+    }
+
+    fn value(&mut self, value: &ValueRef, table: u64) -> Result<BlockPointer> {
+        let fresh = match (value.pointer(), value) {
+            (Some(pointer), _) => return Ok(pointer),
+            (None, ValueRef::Fresh(fresh)) => fresh,
+            (None, ValueRef::Stored(pointer)) => return Ok(*pointer),
         };
-        self.used.push(Extent { offset: pointer.offset, len_bytes: pointer.extent_bytes() });
-        Ok((pointer, true))
+        let bytes = fresh.bytes().unwrap_or_default();
+        let pointer = self.write(BlockKind::Value, table, Cow::Borrowed(&bytes))?;
+        self.placed.push(Placed::Value(Arc::clone(fresh), pointer));
+        Ok(pointer)
     }
 
-    fn is_to_move(&self, old: &BlockPointer) -> bool {
-        let written_anyway = self.writer.written_bytes - self.moved_bytes;
-        old.offset >= self.limit && self.moved_bytes < written_anyway + MOVE_BYTES
+    fn branch(
+        &mut self,
+        node: &Arc<Node>,
+        branch: &Branch,
+        level: u8,
+        context: &Context<'_>,
+    ) -> Result<BlockPointer> {
+        let mut pointers = Vec::with_capacity(branch.children.len());
+        for child in &branch.children {
+            pointers.push(self.node(&child.link, level.saturating_sub(1), child.has_values, context)?);
+        }
+        let raw = encode_branch(branch, &pointers);
+        let pointer = self.write(BlockKind::Branch, context.table, Cow::Owned(raw))?;
+        // What readers find in the cache leads into the file.
+        let children = branch.children.iter().zip(pointers);
+        let children =
+            children.map(|(child, pointer)| Child { link: Link::Stored(pointer), ..child.clone() }).collect();
+        self.placed.push(Placed::Branch(Arc::clone(node), pointer, Arc::new(Branch { children })));
+        Ok(pointer)
     }
 
-    fn move_down(&mut self, sealed: &Sealed) -> Result<Option<BlockPointer>> {
-        let moved = self.writer.write_below(sealed, self.limit)?;
-        self.moved_bytes += moved.map_or(0, |pointer| pointer.extent_bytes());
-        Ok(moved)
+    /// Tables that were dropped leave everything that they reached.
+    fn values_of_dropped_tables(&mut self, state: &State, pending: &Pending) {
+        for (id, tree) in &pending.dropped {
+            dropped::blocks_of_tree(tree, &state.context(*id), &mut self.old_nodes, &mut self.old_values);
+        }
     }
+}
+
+fn set_entry(tree: &mut Tree, id: u64, head: &[u8], version: u64, context: &Context<'_>) -> Result<()> {
+    let key = id.to_be_bytes();
+    if tree.get(&key, context)?.is_none_or(|found| found.entry().head != head) {
+        tree.apply(Change::put(Cell::new(&key, head, &mut Vec::new()), None, version), None, context)?;
+    }
+    Ok(())
 }
 
 /// Keys of tables that are listed and do not exist any more.
-fn dropped_tables(state: &State, tables_tree: &Tree) -> Vec<Vec<u8>> {
-    let mut cursor = Cursor::new(Arc::clone(tables_tree.root()), KeyRange::all(), Direction::Forward);
+fn dropped_tables(state: &State, tables_tree: &Tree, context: &Context<'_>) -> Result<Vec<Vec<u8>>> {
+    if tables_tree.count() == state.tables.len() as u64 {
+        return Ok(Vec::new());
+    }
+    let mut cursor = Cursor::new(tables_tree, KeyRange::all(), Direction::Forward, context)?;
     let mut dropped = Vec::new();
-    while let Some(item) = cursor.next() {
-        let id = item.cell.key().try_into().map_or(0, u64::from_be_bytes);
+    while let Some(found) = cursor.next()? {
+        let key = found.entry().key;
+        let id = key.try_into().map_or(0, u64::from_be_bytes);
         if state.tables.get(id).is_none() {
-            dropped.push(item.cell.key().to_vec());
+            dropped.push(key.to_vec());
         }
     }
-    dropped
+    Ok(dropped)
 }
 
-/// Every extent that nodes and values of the state remember as their place, sorted.
-pub(crate) fn placed_extents(state: &State, tables_tree: &Tree) -> Vec<Extent> {
-    let mut extents = Vec::new();
-    let mut roots = vec![Arc::clone(tables_tree.root())];
-    state.tables.for_each(&mut |_, table| roots.push(Arc::clone(table.tree.root())));
-    roots.iter().for_each(|root| collect_places(root, &mut extents));
-    extents.sort_unstable();
-    extents
-}
-
-fn collect_places(node: &Node, extents: &mut Vec<Extent>) {
-    let mut push = |place: Option<BlockPointer>| {
-        extents.extend(
-            place.map(|pointer| Extent { offset: pointer.offset, len_bytes: pointer.extent_bytes() }),
-        );
-    };
-    push(node.place.get());
-    match &node.body {
-        Body::Leaf(leaf) => {
-            let values =
-                leaf.items.iter().filter_map(|item| item.values.as_ref()).flat_map(|values| values.iter());
-            values.for_each(|value| push(value.place.get()));
-        }
-        Body::Branch(branch) => branch.children.iter().for_each(|child| collect_places(&child.node, extents)),
-    }
+/// All places of values in a leaf.
+pub(super) fn value_extents(packed: &Packed) -> impl Iterator<Item = Extent> {
+    stored_values(packed.values()).map(|pointer| pointer.extent())
 }

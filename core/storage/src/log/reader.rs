@@ -6,11 +6,12 @@
 
 use super::region::{EXTENSION_BYTES, decode_extension};
 use crate::block::UNIT_BYTES;
-use crate::changes;
+use crate::changes::{self, Replaying, Unfit};
 use crate::disk::Disk;
 use crate::error::{Error, Result};
 use crate::fault::{Fault, planted};
 use crate::frame::{FoundHeader, FrameKind, HEADER_BYTES, decode_header, frame_bytes};
+use crate::pending::Pending;
 use crate::state::State;
 use crate::superblock::{DATA_START_BYTES, RegionEntry, Superblock};
 
@@ -38,10 +39,10 @@ pub(crate) fn replay(
     file_len: u64,
     superblock: &Superblock,
     state: &mut State,
+    pending: &mut Pending,
 ) -> Result<Replayed> {
-    let last_writes = Vec::new();
-    let mut replay =
-        Replay { disk, file_len, superblock, state, commits: 0, last_writes, scratch: Vec::new() };
+    let into = Replaying { state, pending, scratch: Vec::new() };
+    let mut replay = Replay { disk, file_len, superblock, into, commits: 0, last_writes: Vec::new() };
     let mut regions: Vec<RegionEntry> = Vec::new();
     let mut ahead = superblock.regions.iter().copied();
     let mut next = ahead.next();
@@ -83,10 +84,9 @@ struct Replay<'r> {
     disk: &'r dyn Disk,
     file_len: u64,
     superblock: &'r Superblock,
-    state: &'r mut State,
+    into: Replaying<'r>,
     commits: u64,
     last_writes: Vec<(u64, Vec<u8>)>,
-    scratch: Vec<u8>,
 }
 
 impl Replay<'_> {
@@ -119,8 +119,8 @@ impl Replay<'_> {
                 let what = "it belongs to a newer checkpoint than any superblock that can be read";
                 return Ok(RegionEnd::Damaged(self.damaged(position, what)));
             }
-            if let Some(what) = self.apply(&found, &payload) {
-                return Ok(RegionEnd::Damaged(self.damaged(position, what)));
+            if let Some(damage) = self.apply(&found, &payload, position) {
+                return Ok(RegionEnd::Damaged(damage));
             }
             previous_hash = found.hash;
             last_frame = Some((position, HEADER_BYTES as u64 + found.stored_len_bytes));
@@ -177,24 +177,31 @@ impl Replay<'_> {
     }
 
     /// Applies a frame's commits; says what does not fit.
-    fn apply(&mut self, found: &FoundHeader, payload: &[u8]) -> Option<&'static str> {
+    fn apply(&mut self, found: &FoundHeader, payload: &[u8], position: u64) -> Option<Error> {
         match found.header.kind {
             FrameKind::Checkpoint | FrameKind::Seal => return None,
-            FrameKind::Extension => return Some("an extension frame is out of its place"),
+            FrameKind::Extension => {
+                return Some(self.damaged(position, "an extension frame is out of its place"));
+            }
             FrameKind::Commits => {}
         }
         for commit in changes::commits(payload) {
-            let Some((sequence, changes)) = commit else { return Some("a frame's commits cannot be read") };
+            let Some((sequence, changes)) = commit else {
+                return Some(self.damaged(position, "a frame's commits cannot be read"));
+            };
             if sequence <= self.superblock.sequence {
                 continue;
             }
-            if sequence != self.state.sequence + 1 {
-                return Some("commits are missing");
+            if sequence != self.into.state.sequence + 1 {
+                return Some(self.damaged(position, "commits are missing"));
             }
-            if changes::replay(self.state, sequence, changes, &mut self.scratch).is_none() {
-                return Some("a commit does not fit the data before it");
+            match self.into.commit(sequence, changes) {
+                Ok(()) => self.commits += 1,
+                Err(Unfit::Changes) => {
+                    return Some(self.damaged(position, "a commit does not fit the data before it"));
+                }
+                Err(Unfit::Reading(error)) => return Some(error),
             }
-            self.commits += 1;
         }
         None
     }

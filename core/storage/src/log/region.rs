@@ -150,7 +150,7 @@ impl Log {
             (claimed, _) => return claimed,
         }
         let kept = self.writer.lock().kept_for_deletes.take_if(|kept| kept.len_bytes >= least);
-        let in_file = || space.lock().allocate_in_file(least);
+        let in_file = || space.lock().allocate_region_in_file(least);
         kept.or_else(in_file).ok_or_else(|| Error::Full { place: self.disk.place().to_owned() })
     }
 
@@ -161,7 +161,7 @@ impl Log {
         let extent = {
             let mut space = space.lock();
             let limit = space.used_bytes();
-            space.allocate_below(len_bytes, limit)
+            space.allocate_region(len_bytes, limit)
         };
         let filled = write_zeros(&*self.disk, extent)
             .and_then(|()| claim_free(&*self.disk, space, in_log + len_bytes));
@@ -183,7 +183,7 @@ impl Log {
     pub(crate) fn keep_for_deletes(&self, space: &Mutex<Space>) {
         let mut writer = self.writer.lock();
         if writer.kept_for_deletes.is_none() {
-            writer.kept_for_deletes = space.lock().allocate_in_file(KEPT_FOR_DELETES_BYTES);
+            writer.kept_for_deletes = space.lock().allocate_region_in_file(KEPT_FOR_DELETES_BYTES);
         }
     }
 }

@@ -1,111 +1,122 @@
 //! A persistent B+tree: keys in byte order, each with a record.
 //!
-//! Nodes are immutable once two trees share them: a change copies the path from the root and shares the rest, so a
-//! snapshot is a clone of the root. Every child carries the number of entries below it, so that counting a range
-//! reads two paths. Nodes that the last checkpoint wrote know their place in the file; a copy forgets it, which is
-//! how a checkpoint finds what it has to write.
+//! A change copies the path from the root and shares the rest, so a snapshot is a clone of the root. What the last
+//! checkpoint wrote is read from the file when it is needed; what was made since hangs in memory. Every child carries
+//! the number of entries below it, so that counting a range reads two paths.
 
+mod change;
 mod cursor;
-mod insert;
+mod leaf;
 mod node;
-mod remove;
+mod packed;
 
-pub(crate) use cursor::Cursor;
-pub(crate) use node::{Body, Branch, Child, Item, Leaf, Node};
+pub(crate) use change::shortest_separator;
+pub(crate) use cursor::{Cursor, FoundRef};
+pub(crate) use leaf::{Change, Found, LEAF_TARGET_BYTES, stored_values};
+pub(crate) use node::{BRANCH_MAX_CHILDREN, BlockRole, Body, Branch, Child, Context, Link, Node};
+pub(crate) use packed::{EntryRef, Packed, PackedBuilder};
 
+use crate::block::BlockPointer;
+use crate::error::Result;
 use crate::range::KeyRange;
-use node::key_prefix;
 use std::ops::Bound;
-use std::sync::Arc;
+
+/// The first eight bytes of a key as a number that orders as they do. Where two differ, they order the keys.
+pub(crate) fn key_prefix(key: &[u8]) -> u64 {
+    match key.first_chunk::<8>() {
+        Some(first) => u64::from_be_bytes(*first),
+        None => {
+            let mut padded = [0; 8];
+            padded.iter_mut().zip(key).for_each(|(to, from)| *to = *from);
+            u64::from_be_bytes(padded)
+        }
+    }
+}
 
 /// A tree at one moment. Cloning it is cheap and gives a snapshot.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub(crate) struct Tree {
-    root: Arc<Node>,
+    /// None while there are no entries.
+    root: Option<Link>,
+    /// Levels of branches above the leaves.
+    height: u8,
     count: u64,
+    has_values: bool,
 }
 
 impl Tree {
-    pub(crate) fn new() -> Tree {
-        Tree { root: Arc::new(Node::empty_leaf()), count: 0 }
+    /// The tree over a root in the file.
+    pub(crate) fn from_root(root: BlockPointer, height: u8, count: u64, has_values: bool) -> Tree {
+        Tree { root: Some(Link::Stored(root)), height, count, has_values }
     }
 
-    /// The tree over a root that was read from the file.
-    pub(crate) fn from_root(root: Arc<Node>) -> Tree {
-        let count = root.count();
-        Tree { root, count }
+    pub(crate) fn root(&self) -> Option<&Link> {
+        self.root.as_ref()
     }
 
-    pub(crate) fn root(&self) -> &Arc<Node> {
-        &self.root
+    pub(crate) fn height(&self) -> u8 {
+        self.height
     }
 
     pub(crate) fn count(&self) -> u64 {
         self.count
     }
 
-    pub(crate) fn get(&self, key: &[u8]) -> Option<&Item> {
+    /// Whether any record may have values out of line.
+    pub(crate) fn has_values(&self) -> bool {
+        self.has_values
+    }
+
+    pub(crate) fn get(&self, key: &[u8], context: &Context<'_>) -> Result<Option<Found>> {
+        let Some(root) = &self.root else { return Ok(None) };
         let prefix = key_prefix(key);
-        let mut node = &self.root;
-        loop {
-            match &node.body {
-                Body::Branch(branch) => node = &branch.children.get(branch.child_for(prefix, key))?.node,
-                Body::Leaf(leaf) => return leaf.items.get(leaf.find(prefix, key).ok()?),
-            }
+        let mut link = root.clone();
+        for _ in 0..self.height {
+            let branch = link.branch(context)?;
+            let Some(child) = branch.children.get(branch.child_for(prefix, key)) else { return Ok(None) };
+            link = child.link.clone();
         }
+        let leaf = link.leaf(context)?;
+        if let Some(changed) = &leaf.changed
+            && let Ok(at) = changed.find_change(prefix, key)
+        {
+            let change = changed.delta.get(at).filter(|change| change.is_put());
+            return Ok(change.cloned().map(Found::Changed));
+        }
+        Ok(leaf.base.and_then(|base| base.find(key).ok().map(|at| Found::Packed(base, at))))
+    }
+
+    /// The version of the record under `key`, 0 when there is none.
+    pub(crate) fn version(&self, key: &[u8], context: &Context<'_>) -> Result<u64> {
+        Ok(self.get(key, context)?.map_or(0, |found| found.version()))
     }
 
     /// How many keys lie before `bound`, taken as the lower end of a range.
-    fn count_before(&self, bound: Bound<&[u8]>) -> u64 {
-        let (Bound::Included(key) | Bound::Excluded(key)) = bound else { return 0 };
+    fn count_before(&self, bound: Bound<&[u8]>, context: &Context<'_>) -> Result<u64> {
+        let (Bound::Included(key) | Bound::Excluded(key)) = bound else { return Ok(0) };
+        let Some(root) = &self.root else { return Ok(0) };
         let prefix = key_prefix(key);
         let mut before = 0;
-        let mut node = &self.root;
-        loop {
-            match &node.body {
-                Body::Branch(branch) => {
-                    let at = branch.child_for(prefix, key);
-                    before += branch.children.iter().take(at).map(|child| child.count).sum::<u64>();
-                    match branch.children.get(at) {
-                        Some(child) => node = &child.node,
-                        None => return before,
-                    }
-                }
-                Body::Leaf(leaf) => {
-                    let at = match (leaf.find(prefix, key), bound) {
-                        (Ok(at), Bound::Excluded(_)) => at + 1,
-                        (Ok(at) | Err(at), _) => at,
-                    };
-                    return before + at as u64;
-                }
-            }
+        let mut link = root.clone();
+        for _ in 0..self.height {
+            let branch = link.branch(context)?;
+            let at = branch.child_for(prefix, key);
+            before += branch.children.iter().take(at).map(|child| child.count).sum::<u64>();
+            let Some(child) = branch.children.get(at) else { return Ok(before) };
+            link = child.link.clone();
         }
+        Ok(before + cursor::count_in_leaf(&link.leaf(context)?, key, matches!(bound, Bound::Excluded(_))))
     }
 
-    pub(crate) fn count_range(&self, range: &KeyRange) -> u64 {
+    pub(crate) fn count_range(&self, range: &KeyRange, context: &Context<'_>) -> Result<u64> {
         let upper = match &range.upper {
             Bound::Unbounded => self.count,
             // What lies before the end is what lies before a range that would begin just there.
-            Bound::Included(key) => self.count_before(Bound::Excluded(key)),
-            Bound::Excluded(key) => self.count_before(Bound::Included(key)),
+            Bound::Included(key) => self.count_before(Bound::Excluded(key), context)?,
+            Bound::Excluded(key) => self.count_before(Bound::Included(key), context)?,
         };
-        upper.saturating_sub(self.count_before(range.lower.as_ref().map(Vec::as_slice)))
-    }
-
-    /// Adds or replaces an entry; returns what stood there.
-    pub(crate) fn insert(&mut self, item: Item) -> Option<Item> {
-        let replaced = insert::insert(&mut self.root, item);
-        self.count += u64::from(replaced.is_none());
-        replaced
-    }
-
-    /// Removes an entry; returns it.
-    pub(crate) fn remove(&mut self, key: &[u8]) -> Option<Item> {
-        // Looking first keeps a miss from copying the path.
-        self.get(key)?;
-        let removed = remove::remove(&mut self.root, key);
-        self.count -= u64::from(removed.is_some());
-        removed
+        let lower = self.count_before(range.lower.as_ref().map(Vec::as_slice), context)?;
+        Ok(upper.saturating_sub(lower))
     }
 }
 

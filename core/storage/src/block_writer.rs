@@ -1,0 +1,164 @@
+//! Writing blocks: where they go, and how they reach the disk.
+//!
+//! Neighbouring blocks go out in one call of at most 256 KiB, and a sync follows every 4 MiB, so that commits are
+//! never stuck behind a long backlog of the operating system. Checkpoints place each block where it fits best; whoever
+//! writes much before a commit names it takes *runs* of the file, which are provisional until a checkpoint reaches them.
+
+use crate::block::{BLOCK_UNIT_BYTES, BlockKind, BlockPointer, HEADER_BYTES, Sealed, TABLES_TREE};
+use crate::error::{Error, Result};
+use crate::fault::{Fault, planted};
+use crate::file_store::FileStore;
+use crate::space::{Extent, Space};
+use std::borrow::Cow;
+
+/// Most bytes of one write.
+const CALL_BYTES: usize = 256 << 10;
+/// Bytes after which a sync follows.
+const SYNC_BYTES: u64 = 4 << 20;
+/// Bytes of a run.
+const RUN_BYTES: u64 = 1 << 20;
+
+/// How places are found.
+enum Placing {
+    /// Each block by itself, below this where that is possible, so that the end of the file empties.
+    Each { below: u64 },
+    /// One after the other in a run of the file, of which so much is used.
+    Runs { run: Extent, used_bytes: u64 },
+}
+
+pub(crate) struct BlockWriter {
+    checkpoint: u64,
+    placing: Placing,
+    buffer: Vec<u8>,
+    buffer_offset: u64,
+    unsynced_bytes: u64,
+    pub(crate) written_bytes: u64,
+    /// What it was given, to be returned if the work comes to nothing.
+    allocated: Vec<Extent>,
+}
+
+impl BlockWriter {
+    fn new(checkpoint: u64, placing: Placing) -> BlockWriter {
+        BlockWriter {
+            checkpoint,
+            placing,
+            buffer: Vec::new(),
+            buffer_offset: 0,
+            unsynced_bytes: 0,
+            written_bytes: 0,
+            allocated: Vec::new(),
+        }
+    }
+
+    /// For a checkpoint of that number.
+    pub(crate) fn for_checkpoint(checkpoint: u64, below: u64) -> BlockWriter {
+        BlockWriter::new(checkpoint, Placing::Each { below })
+    }
+
+    /// For blocks that a commit is going to name.
+    pub(crate) fn for_commit() -> BlockWriter {
+        BlockWriter::new(0, Placing::Runs { run: Extent { offset: 0, len_bytes: 0 }, used_bytes: 0 })
+    }
+
+    /// Writes a block somewhere; says where.
+    pub(crate) fn write(&mut self, file: &FileStore, sealed: &Sealed) -> Result<BlockPointer> {
+        let extent = self.place(&mut file.space.lock(), sealed.pointer(0).extent_bytes());
+        let continues = self.buffer_offset + self.buffer.len() as u64 == extent.offset;
+        if !continues || self.buffer.len() as u64 + extent.len_bytes > CALL_BYTES as u64 {
+            self.flush(file)?;
+            self.buffer_offset = extent.offset;
+        }
+        sealed.write_to(extent.offset, self.checkpoint, &mut self.buffer);
+        self.written_bytes += extent.len_bytes;
+        Ok(sealed.pointer(extent.offset))
+    }
+
+    /// Takes a place for the space map, whose content depends on what is taken: `len_bytes` is how long it would be now,
+    /// and one extent less in its list makes it at most twenty bytes longer.
+    pub(crate) fn claim(&mut self, space: &mut Space, len_bytes: usize) -> Extent {
+        self.place(space, ((len_bytes + 64 + HEADER_BYTES) as u64).next_multiple_of(BLOCK_UNIT_BYTES))
+    }
+
+    /// Writes the space map where [`claim`](BlockWriter::claim) found a place, which it fills to the end.
+    pub(crate) fn write_at(&mut self, file: &FileStore, place: Extent, mut raw: Vec<u8>) -> Result<BlockPointer> {
+        let len_bytes = place.len_bytes as usize - HEADER_BYTES;
+        if raw.len() > len_bytes {
+            return Err(Error::Misuse { what: "the list of free extents grew while it was written" });
+        }
+        raw.resize(len_bytes, 0);
+        let sealed = Sealed::new(BlockKind::SpaceMap, TABLES_TREE, Cow::Owned(raw), false);
+        self.flush(file)?;
+        self.buffer_offset = place.offset;
+        sealed.write_to(place.offset, self.checkpoint, &mut self.buffer);
+        self.written_bytes += place.len_bytes;
+        Ok(sealed.pointer(place.offset))
+    }
+
+    fn place(&mut self, space: &mut Space, len_bytes: u64) -> Extent {
+        match &mut self.placing {
+            Placing::Each { below } => {
+                let extent = space.allocate_below(len_bytes, *below);
+                self.allocated.push(extent);
+                extent
+            }
+            Placing::Runs { run, used_bytes } => {
+                if *used_bytes + len_bytes > run.len_bytes {
+                    space.shrink_provisional(*run, *used_bytes);
+                    *run = space.allocate_below(len_bytes.max(RUN_BYTES), u64::MAX);
+                    space.set_provisional(*run);
+                    *used_bytes = 0;
+                    self.allocated.push(*run);
+                }
+                let extent = Extent { offset: run.offset + *used_bytes, len_bytes };
+                *used_bytes += len_bytes;
+                if let Some(last) = self.allocated.last_mut() {
+                    last.len_bytes = *used_bytes;
+                }
+                extent
+            }
+        }
+    }
+
+    fn flush(&mut self, file: &FileStore) -> Result<()> {
+        if self.buffer.is_empty() {
+            return Ok(());
+        }
+        let written = file.disk.write_at(self.buffer_offset, &self.buffer);
+        written.map_err(|error| Error::io("write blocks", file.disk.place(), &error))?;
+        self.unsynced_bytes += self.buffer.len() as u64;
+        self.buffer.clear();
+        if self.unsynced_bytes >= SYNC_BYTES { self.sync(file) } else { Ok(()) }
+    }
+
+    fn sync(&mut self, file: &FileStore) -> Result<()> {
+        self.unsynced_bytes = 0;
+        if planted(Fault::BlocksNotSynced) {
+            return Ok(());
+        }
+        // After a failed sync nobody knows which of the file's pages are gone.
+        let synced = file.disk.sync().map_err(|error| Error::io("sync blocks", file.disk.place(), &error));
+        synced.map_err(|error| file.poison.set(&error))
+    }
+
+    /// Returns when everything written is on the disk, with the parts of the file that it takes.
+    pub(crate) fn finish(&mut self, file: &FileStore) -> Result<&[Extent]> {
+        self.flush(file)?;
+        self.sync(file)?;
+        if let Placing::Runs { run, used_bytes } = &mut self.placing {
+            file.space.lock().shrink_provisional(*run, *used_bytes);
+            run.len_bytes = *used_bytes;
+        }
+        Ok(&self.allocated)
+    }
+
+    /// Gives everything back: nothing is going to name it.
+    pub(crate) fn abandon(mut self, file: &FileStore) {
+        let mut space = file.space.lock();
+        if let Placing::Runs { run, used_bytes } = &self.placing {
+            space.shrink_provisional(*run, *used_bytes);
+        }
+        self.allocated.drain(..).filter(|extent| extent.len_bytes > 0).for_each(|extent| space.release(extent));
+        // What it would have added to the file is not there.
+        space.cut_to(file.disk.len().unwrap_or(0));
+    }
+}

@@ -1,0 +1,92 @@
+//! What checkpoints dropped, until no snapshot needs it.
+//!
+//! A snapshot of some epoch may read whatever was in the file up to that epoch's end. So what the checkpoint at the end
+//! of an epoch dropped is free when all states of that epoch and of those before are gone. Snapshots that keep too much
+//! from being freed lose the right to read.
+
+use crate::pages::Pages;
+use crate::space::{Extent, Space};
+use parking_lot::Mutex;
+use std::collections::VecDeque;
+use std::sync::{Arc, Weak};
+
+/// Bytes that snapshots may keep from being freed, at least, and as a part of what is in use.
+const PINNED_MIN_BYTES: u64 = 64 << 20;
+const PINNED_PART_OF_USED: u64 = 4;
+
+/// What one checkpoint dropped, at the end of an epoch.
+struct Batch {
+    epoch: u64,
+    extents: Vec<Extent>,
+    bytes: u64,
+}
+
+#[derive(Default)]
+struct Waiting {
+    /// Epochs of which states may be alive, oldest first.
+    epochs: VecDeque<(u64, Weak<Pages>)>,
+    batches: VecDeque<Batch>,
+}
+
+#[derive(Default)]
+pub(crate) struct Releases {
+    waiting: Mutex<Waiting>,
+}
+
+impl Waiting {
+    /// The oldest epoch of which a state is alive.
+    fn oldest_epoch(&mut self) -> u64 {
+        while self.epochs.front().is_some_and(|(_, pages)| pages.strong_count() == 0) {
+            self.epochs.pop_front();
+        }
+        self.epochs.front().map_or(u64::MAX, |(epoch, _)| *epoch)
+    }
+}
+
+impl Releases {
+    pub(crate) fn begin_epoch(&self, pages: &Arc<Pages>) {
+        self.waiting.lock().epochs.push_back((pages.epoch, Arc::downgrade(pages)));
+    }
+
+    /// Adds what the checkpoint at the end of an epoch dropped.
+    pub(crate) fn add(&self, epoch: u64, extents: Vec<Extent>) {
+        if !extents.is_empty() {
+            let bytes = extents.iter().map(|extent| extent.len_bytes).sum();
+            self.waiting.lock().batches.push_back(Batch { epoch, extents, bytes });
+        }
+    }
+
+    /// Calls `look` with everything that waits.
+    pub(crate) fn with_waiting<T>(&self, look: impl FnOnce(&[Extent]) -> T) -> T {
+        let waiting = self.waiting.lock();
+        let all: Vec<Extent> =
+            waiting.batches.iter().flat_map(|batch| batch.extents.iter().copied()).collect();
+        look(&all)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.waiting.lock().batches.is_empty()
+    }
+
+    /// Frees what nobody needs any more. Snapshots that keep too much are told that they are too old.
+    pub(crate) fn free(&self, space: &Mutex<Space>) {
+        let mut waiting = self.waiting.lock();
+        let limit = (space.lock().used_bytes() / PINNED_PART_OF_USED).max(PINNED_MIN_BYTES);
+        while let Some(first) = waiting.batches.front().map(|batch| batch.epoch) {
+            let pinned: u64 = waiting.batches.iter().map(|batch| batch.bytes).sum();
+            let oldest = waiting.oldest_epoch();
+            if oldest > first {
+                let Some(batch) = waiting.batches.pop_front() else { break };
+                let mut space = space.lock();
+                batch.extents.into_iter().for_each(|extent| space.release(extent));
+            } else if pinned > limit {
+                let Some((_, pages)) = waiting.epochs.pop_front() else { break };
+                if let Some(pages) = pages.upgrade() {
+                    pages.revoke();
+                }
+            } else {
+                break;
+            }
+        }
+    }
+}

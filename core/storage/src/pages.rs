@@ -1,0 +1,192 @@
+//! Reading blocks: through one cache of bounded size, on behalf of states of one epoch.
+//!
+//! An *epoch* lasts from one checkpoint's cut to the next. Every state of an epoch holds its [`Pages`]; when the last
+//! of them is gone, nobody needs what later checkpoints dropped. A reader who stays so long that the file would grow
+//! without bound is told [`Error::SnapshotTooOld`]: its epoch is revoked, and what it reads from then on may have been
+//! written over, which the hash in the pointer tells.
+
+use crate::block::{self, BlockKind, BlockPointer, TABLES_TREE};
+use crate::disk::Disk;
+use crate::error::{Error, Result};
+use crate::node_block::{decode_branch, decode_leaf};
+use crate::tree::{Branch, Packed};
+use quick_cache::Weighter;
+use quick_cache::sync::Cache;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// Bytes that an entry of the cache costs beside its content.
+const ENTRY_BYTES: usize = 128;
+/// What an average entry weighs: only sizes the cache's own tables.
+const USUAL_BYTES: usize = 24 << 10;
+
+/// Something that was read from the file.
+#[derive(Clone)]
+enum Cached {
+    Leaf(Arc<Packed>),
+    Branch(Arc<Branch>),
+    Value(Arc<Vec<u8>>),
+}
+
+#[derive(Clone)]
+struct Weigh;
+
+impl Weighter<(u64, u64), Cached> for Weigh {
+    fn weight(&self, _: &(u64, u64), cached: &Cached) -> u64 {
+        let bytes = match cached {
+            Cached::Leaf(leaf) => leaf.weight_bytes(),
+            Cached::Branch(branch) => branch.weight_bytes(),
+            Cached::Value(value) => value.len(),
+        };
+        (bytes + ENTRY_BYTES) as u64
+    }
+}
+
+/// The file as blocks, with what was read of it lately.
+pub(crate) struct Pager {
+    disk: Arc<dyn Disk>,
+    /// By position and hash, so that a block that was written over is never taken for the new one.
+    cache: Cache<(u64, u64), Cached, Weigh>,
+    /// The length of the file when it was last asked for; pointers behind it make it ask again.
+    file_len: AtomicU64,
+    blocks_read: AtomicU64,
+}
+
+impl Pager {
+    pub(crate) fn new(disk: Arc<dyn Disk>, cache_bytes: usize) -> Arc<Pager> {
+        let cache = Cache::with_weighter(cache_bytes / USUAL_BYTES + 16, cache_bytes as u64, Weigh);
+        Arc::new(Pager { disk, cache, file_len: AtomicU64::new(0), blocks_read: AtomicU64::new(0) })
+    }
+
+    /// Bytes of what is cached.
+    pub(crate) fn cached_bytes(&self) -> u64 {
+        self.cache.weight()
+    }
+
+    /// Blocks read from the file since it was opened.
+    pub(crate) fn blocks_read(&self) -> u64 {
+        self.blocks_read.load(Ordering::Relaxed)
+    }
+
+    /// Reads a block and checks it, past the cache.
+    pub(crate) fn read(&self, pointer: &BlockPointer, table: u64) -> Result<(BlockKind, Vec<u8>)> {
+        let end = pointer.offset.saturating_add(pointer.extent_bytes());
+        if end > self.file_len.load(Ordering::Relaxed) {
+            let len = self.disk.len().map_err(|error| Error::io("read the length of", self.disk.place(), &error))?;
+            self.file_len.store(len, Ordering::Relaxed);
+        }
+        self.blocks_read.fetch_add(1, Ordering::Relaxed);
+        block::read(&*self.disk, self.file_len.load(Ordering::Relaxed), pointer, table)
+    }
+
+    pub(crate) fn damaged(&self, pointer: &BlockPointer, table: u64, what: &str) -> Error {
+        let owner = match table {
+            TABLES_TREE => "the list of tables".to_owned(),
+            table => format!("table {table}"),
+        };
+        Error::corrupt(format!("{}, {owner}, block at byte {}", self.disk.place(), pointer.offset), what)
+    }
+
+    /// Reads a leaf, past the cache.
+    pub(crate) fn read_leaf(&self, pointer: &BlockPointer, table: u64) -> Result<Packed> {
+        match self.read(pointer, table)? {
+            (BlockKind::Leaf, raw) => {
+                decode_leaf(&raw).ok_or_else(|| self.damaged(pointer, table, "its entries cannot be read"))
+            }
+            _ => Err(self.damaged(pointer, table, "it is not the leaf that belongs there")),
+        }
+    }
+
+    /// Reads a branch, past the cache.
+    pub(crate) fn read_branch(&self, pointer: &BlockPointer, table: u64) -> Result<Branch> {
+        match self.read(pointer, table)? {
+            (BlockKind::Branch, raw) => {
+                decode_branch(&raw).ok_or_else(|| self.damaged(pointer, table, "its children cannot be read"))
+            }
+            _ => Err(self.damaged(pointer, table, "it is not the branch that belongs there")),
+        }
+    }
+
+    /// Reads a value, past the cache.
+    pub(crate) fn read_value(&self, pointer: &BlockPointer, table: u64) -> Result<Vec<u8>> {
+        match self.read(pointer, table)? {
+            (BlockKind::Value, raw) => Ok(raw),
+            _ => Err(self.damaged(pointer, table, "it is not the value that belongs there")),
+        }
+    }
+
+    /// What a checkpoint has just written and readers are likely to want.
+    pub(crate) fn keep_leaf(&self, pointer: &BlockPointer, leaf: Arc<Packed>) {
+        self.cache.insert((pointer.offset, pointer.hash), Cached::Leaf(leaf));
+    }
+
+    /// As [`keep_leaf`](Pager::keep_leaf).
+    pub(crate) fn keep_branch(&self, pointer: &BlockPointer, branch: Arc<Branch>) {
+        self.cache.insert((pointer.offset, pointer.hash), Cached::Branch(branch));
+    }
+}
+
+/// The file as the states of one epoch see it.
+pub(crate) struct Pages {
+    pub(crate) epoch: u64,
+    /// None in memory: nothing is ever stored there.
+    pager: Option<Arc<Pager>>,
+    is_revoked: AtomicBool,
+}
+
+impl Pages {
+    pub(crate) fn new(epoch: u64, pager: Option<Arc<Pager>>) -> Arc<Pages> {
+        Arc::new(Pages { epoch, pager, is_revoked: AtomicBool::new(false) })
+    }
+
+    /// The pages of the next epoch.
+    pub(crate) fn next(&self) -> Arc<Pages> {
+        Pages::new(self.epoch + 1, self.pager.clone())
+    }
+
+    /// Takes the right to read from states of this epoch, and of those before it when they are told as well.
+    pub(crate) fn revoke(&self) {
+        self.is_revoked.store(true, Ordering::Release);
+    }
+
+    pub(crate) fn pager(&self) -> Result<&Arc<Pager>> {
+        self.pager.as_ref().ok_or(Error::Misuse { what: "a store in memory has no file to read" })
+    }
+
+    fn check(&self) -> Result<()> {
+        if self.is_revoked.load(Ordering::Acquire) { Err(Error::SnapshotTooOld) } else { Ok(()) }
+    }
+
+    /// Reads through the cache.
+    fn load<T>(
+        &self,
+        pointer: &BlockPointer,
+        of: impl Fn(Cached) -> Option<T>,
+        read: impl FnOnce(&Pager) -> Result<Cached>,
+    ) -> Result<T> {
+        self.check()?;
+        let pager = self.pager()?;
+        let key = (pointer.offset, pointer.hash);
+        if let Some(found) = pager.cache.get(&key).and_then(&of) {
+            return Ok(found);
+        }
+        let read = read(pager).map_err(|error| self.check().err().unwrap_or(error))?;
+        pager.cache.insert(key, read.clone());
+        of(read).ok_or(Error::Misuse { what: "a block of another kind was read" })
+    }
+
+    pub(crate) fn leaf(&self, pointer: &BlockPointer, table: u64) -> Result<Arc<Packed>> {
+        let of = |cached| if let Cached::Leaf(leaf) = cached { Some(leaf) } else { None };
+        self.load(pointer, of, |pager| Ok(Cached::Leaf(Arc::new(pager.read_leaf(pointer, table)?))))
+    }
+
+    pub(crate) fn branch(&self, pointer: &BlockPointer, table: u64) -> Result<Arc<Branch>> {
+        let of = |cached| if let Cached::Branch(branch) = cached { Some(branch) } else { None };
+        self.load(pointer, of, |pager| Ok(Cached::Branch(Arc::new(pager.read_branch(pointer, table)?))))
+    }
+
+    pub(crate) fn value(&self, pointer: &BlockPointer, table: u64) -> Result<Arc<Vec<u8>>> {
+        let of = |cached| if let Cached::Value(value) = cached { Some(value) } else { None };
+        self.load(pointer, of, |pager| Ok(Cached::Value(Arc::new(pager.read_value(pointer, table)?))))
+    }
+}

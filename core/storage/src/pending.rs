@@ -1,0 +1,28 @@
+//! What commits did to the file since the last checkpoint's cut, beside what the trees say.
+
+use crate::space::Extent;
+use crate::tree::Tree;
+
+/// Collected under the lock of the commit section, so that a cut takes just what its state holds.
+#[derive(Default)]
+pub(crate) struct Pending {
+    /// Parts of the file that commits brought with them.
+    pub(crate) provisional: Vec<Extent>,
+    /// Of these, the values: what no leaf holds at the cut is free.
+    pub(crate) values: Vec<Extent>,
+    /// Tables that were dropped, as they were last.
+    pub(crate) dropped: Vec<(u64, Tree)>,
+}
+
+impl Pending {
+    /// Adds what came later.
+    pub(crate) fn append(&mut self, mut later: Pending) {
+        self.provisional.append(&mut later.provisional);
+        self.values.append(&mut later.values);
+        self.dropped.append(&mut later.dropped);
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.provisional.is_empty() && self.values.is_empty() && self.dropped.is_empty()
+    }
+}
