@@ -142,6 +142,8 @@ fn space_of(
         }
         None => Space::new(),
     };
+    // The file may have been shortened after its checkpoint.
+    space.cut_to(len_of(disk)?);
     let named = regions.iter().map(region_extent).chain(pending.provisional.iter().copied());
     for extent in named {
         if !space.mark_provisional(extent) {

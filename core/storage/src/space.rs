@@ -294,8 +294,9 @@ impl Space {
     /// Takes a [`trim`](Space::trim) back that was not worth it.
     pub(crate) fn untrim(&mut self, end: u64) {
         if end > self.end {
-            self.add(Extent { offset: self.end, len_bytes: end - self.end });
+            let regained = Extent { offset: self.end, len_bytes: end - self.end };
             self.end = end;
+            self.release(regained);
         }
     }
 

@@ -5,73 +5,82 @@
 
 use super::walk::value_extents;
 use crate::block::BlockPointer;
+use crate::error::{Error, Result};
 use crate::space::Extent;
-use crate::tree::{BlockRole, Body, Context, Link, Tree, stored_values};
+use crate::tree::{BlockRole, Body, Context, Link, Node, Tree, stored_values};
 
-/// The values of a leaf in the file.
-pub(super) fn values_of_leaf(pointer: &BlockPointer, context: &Context<'_>, values: &mut Vec<Extent>) {
-    if let Ok(packed) = context.pages.leaf(pointer, context.table) {
-        values.extend(value_extents(&packed));
+/// Blocks of nodes, and of values, that nobody reaches any more.
+#[derive(Default)]
+pub(super) struct Dropped {
+    pub(super) nodes: Vec<Extent>,
+    pub(super) values: Vec<Extent>,
+}
+
+/// What was read, or nothing where it is damaged.
+fn unless_damaged<T>(read: Result<T>) -> Result<Option<T>> {
+    match read {
+        Err(Error::Corrupt { .. }) => Ok(None),
+        other => other.map(Some),
     }
 }
 
-/// Everything that a tree reaches in the file, and what its nodes in memory replaced there.
-pub(super) fn blocks_of_tree(
-    tree: &Tree,
-    context: &Context<'_>,
-    nodes: &mut Vec<Extent>,
-    values: &mut Vec<Extent>,
-) {
-    if let Some(root) = tree.root() {
-        blocks_below(root, tree.height(), tree.has_values(), context, nodes, values);
-    }
-}
-
-fn blocks_below(
-    link: &Link,
-    level: u8,
-    has_values: bool,
-    context: &Context<'_>,
-    nodes: &mut Vec<Extent>,
-    values: &mut Vec<Extent>,
-) {
-    let fresh = match link {
-        Link::Fresh(node) if node.stored().is_none() => Some(node),
-        _ => None,
-    };
-    match (fresh, link.pointer()) {
-        (Some(node), _) => node.home().for_each_origin(&mut |pointer, role| {
-            nodes.push(pointer.extent());
+impl Dropped {
+    /// What a node in memory replaces in the file.
+    pub(super) fn origins(&mut self, node: &Node, context: &Context<'_>) -> Result<()> {
+        let mut leaves = Vec::new();
+        node.home().for_each_origin(&mut |pointer, role| {
+            self.nodes.push(pointer.extent());
             if role == BlockRole::LeafWithValues {
-                values_of_leaf(&pointer, context, values);
+                leaves.push(pointer);
             }
-        }),
-        (None, Some(pointer)) => nodes.push(pointer.extent()),
-        (None, None) => {}
+        });
+        leaves.iter().try_for_each(|pointer| self.values_of_leaf(pointer, context))
     }
-    if level > 0 {
-        let Ok(branch) = link.branch(context) else { return };
-        for child in &branch.children {
-            blocks_below(&child.link, level - 1, child.has_values, context, nodes, values);
+
+    fn values_of_leaf(&mut self, pointer: &BlockPointer, context: &Context<'_>) -> Result<()> {
+        if let Some(packed) = unless_damaged(context.pages.leaf(pointer, context.table))? {
+            self.values.extend(value_extents(&packed));
         }
-        return;
+        Ok(())
     }
-    if !has_values {
-        return;
-    }
-    match fresh.and_then(|node| node.body()) {
-        Some(Body::Leaf(leaf)) => {
-            for change in &leaf.delta {
-                values.extend(stored_values(change.entry().values).map(|pointer| pointer.extent()));
-            }
-            if let Ok(Some(packed)) = leaf.packed(context) {
-                values.extend(value_extents(&packed));
-            }
+
+    /// Everything that a tree reaches in the file, and what its nodes in memory replaced there.
+    pub(super) fn tree(&mut self, tree: &Tree, context: &Context<'_>) -> Result<()> {
+        match tree.root() {
+            Some(root) => self.below(root, tree.height(), tree.has_values(), context),
+            None => Ok(()),
         }
-        _ => {
-            if let Some(pointer) = link.pointer() {
-                values_of_leaf(&pointer, context, values);
+    }
+
+    fn below(&mut self, link: &Link, level: u8, has_values: bool, context: &Context<'_>) -> Result<()> {
+        let fresh = match link {
+            Link::Fresh(node) if node.stored().is_none() => Some(node),
+            _ => None,
+        };
+        match (fresh, link.pointer()) {
+            (Some(node), _) => self.origins(node, context)?,
+            (None, Some(pointer)) => self.nodes.push(pointer.extent()),
+            (None, None) => {}
+        }
+        if level > 0 {
+            let Some(branch) = unless_damaged(link.branch(context))? else { return Ok(()) };
+            return branch
+                .children
+                .iter()
+                .try_for_each(|child| self.below(&child.link, level - 1, child.has_values, context));
+        }
+        match (fresh.and_then(|node| node.body()), link.pointer()) {
+            _ if !has_values => Ok(()),
+            (Some(Body::Leaf(leaf)), _) => {
+                let changed = leaf.delta.iter().flat_map(|change| change.entry().values);
+                self.values.extend(changed.filter_map(|value| value.pointer()).map(|pointer| pointer.extent()));
+                if let Some(Some(packed)) = unless_damaged(leaf.packed(context))? {
+                    self.values.extend(stored_values(packed.values()).map(|pointer| pointer.extent()));
+                }
+                Ok(())
             }
+            (_, Some(pointer)) => self.values_of_leaf(&pointer, context),
+            _ => Ok(()),
         }
     }
 }

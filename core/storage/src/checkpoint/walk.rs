@@ -4,7 +4,7 @@
 //! a written node replaces in the file it knows itself; of values, those that the replaced leaves had and the written
 //! ones have not are gone.
 
-use super::dropped;
+use super::dropped::Dropped;
 use super::tables::TableEntry;
 use crate::block::{BlockKind, BlockPointer, Sealed, TABLES_TREE};
 use crate::block_writer::BlockWriter;
@@ -59,17 +59,15 @@ pub(super) struct Walk<'w> {
     file: &'w FileStore,
     pub(super) writer: BlockWriter,
     placed: Vec<Placed>,
-    /// Blocks of nodes that were replaced.
-    old_nodes: Vec<Extent>,
-    /// Values of leaves that were replaced, and of leaves that were written.
-    old_values: Vec<Extent>,
+    /// Nodes that were replaced, and values of leaves that were replaced.
+    old: Dropped,
+    /// Values of leaves that were written.
     new_values: Vec<Extent>,
 }
 
 impl<'w> Walk<'w> {
     pub(super) fn new(file: &'w FileStore, writer: BlockWriter) -> Walk<'w> {
-        let (placed, old_nodes, old_values, new_values) = Default::default();
-        Walk { file, writer, placed, old_nodes, old_values, new_values }
+        Walk { file, writer, placed: Vec::new(), old: Dropped::default(), new_values: Vec::new() }
     }
 
     /// Writes what the state has beyond the last checkpoint; `tables_tree` is that one's.
@@ -98,8 +96,10 @@ impl<'w> Walk<'w> {
             Some(root) => self.node(root, tables_tree.height(), false, &in_tables)?,
             None => BlockPointer::NOWHERE,
         };
-        self.values_of_dropped_tables(state, pending);
-        self.old_values.extend_from_slice(&pending.values);
+        for (id, tree) in &pending.dropped {
+            self.old.tree(tree, &state.context(*id))?;
+        }
+        self.old.values.extend_from_slice(&pending.values);
         Ok(Written {
             tables_tree,
             tables_root,
@@ -109,14 +109,10 @@ impl<'w> Walk<'w> {
     }
 
     fn take_dropped(&mut self) -> Vec<Extent> {
-        for extents in [&mut self.old_nodes, &mut self.old_values, &mut self.new_values] {
-            extents.sort_unstable();
-            extents.dedup();
-        }
-        let new_values = &self.new_values;
-        self.old_values.retain(|extent| new_values.binary_search(extent).is_err());
-        let mut dropped = std::mem::take(&mut self.old_nodes);
-        dropped.append(&mut self.old_values);
+        self.new_values.sort_unstable();
+        let Dropped { nodes: mut dropped, mut values } = std::mem::take(&mut self.old);
+        values.retain(|extent| self.new_values.binary_search(extent).is_err());
+        dropped.append(&mut values);
         dropped.sort_unstable();
         dropped.dedup();
         dropped
@@ -137,7 +133,7 @@ impl<'w> Walk<'w> {
                 (None, None) => return Ok(BlockPointer::NOWHERE),
             },
         };
-        self.note_origins(node, context);
+        self.old.origins(node, context)?;
         match body {
             Body::Leaf(leaf) => {
                 let packed = leaf.merge_whole(context)?;
@@ -145,16 +141,6 @@ impl<'w> Walk<'w> {
             }
             Body::Branch(branch) => self.branch(node, &branch, level, context),
         }
-    }
-
-    fn note_origins(&mut self, node: &Node, context: &Context<'_>) {
-        let (old_nodes, old_values) = (&mut self.old_nodes, &mut self.old_values);
-        node.home().for_each_origin(&mut |pointer, role| {
-            old_nodes.push(pointer.extent());
-            if role == BlockRole::LeafWithValues {
-                dropped::values_of_leaf(&pointer, context, old_values);
-            }
-        });
     }
 
     fn leaf(
@@ -209,13 +195,6 @@ impl<'w> Walk<'w> {
             children.map(|(child, pointer)| Child { link: Link::Stored(pointer), ..child.clone() }).collect();
         self.placed.push(Placed::Branch(Arc::clone(node), pointer, Arc::new(Branch { children })));
         Ok(pointer)
-    }
-
-    /// Tables that were dropped leave everything that they reached.
-    fn values_of_dropped_tables(&mut self, state: &State, pending: &Pending) {
-        for (id, tree) in &pending.dropped {
-            dropped::blocks_of_tree(tree, &state.context(*id), &mut self.old_nodes, &mut self.old_values);
-        }
     }
 }
 

@@ -155,7 +155,9 @@ impl Cursor {
         loop {
             let left = self.left_in_leaf();
             if n < left {
-                (0..n).for_each(|_| drop(self.step()));
+                (0..n).for_each(|_| {
+                    self.step();
+                });
                 return Ok(());
             }
             n -= left;

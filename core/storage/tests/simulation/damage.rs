@@ -56,11 +56,12 @@ fn check_damaged(world: &World, image: &[u8], what: &str) -> Checked {
             expected.acknowledged = newest;
             expected.check(&store).map_err(|found| format!("{what}, read only {read_only}: {found}"))?;
         } else {
-            // It says that something is missing; what it gives must be an earlier state as a whole.
+            // It says that something is missing. What it gives must be right as far as it can be read, and whoever
+            // may write has lost no commit.
             let sequence = store.stats().last_sequence;
             let given = crate::world::holds(&store, &expected.states[sequence as usize]);
-            if !read_only || !given {
-                return Err(format!("{what}: a wrong answer after commit {sequence}"));
+            if !given || (!read_only && sequence != newest) {
+                return Err(format!("{what}, read only {read_only}: a wrong answer after commit {sequence}"));
             }
         }
     }

@@ -260,7 +260,10 @@ fn read_all(store: &Store) -> Result<Contents> {
     let mut contents = Contents::new();
     for id in 0..400 {
         let table = TableId::from_u64(id);
-        let Ok(mut scan) = snapshot.scan(table, KeyRange::all(), Direction::Forward) else { continue };
+        if snapshot.next_row(table).is_err() {
+            continue;
+        }
+        let mut scan = snapshot.scan(table, KeyRange::all(), Direction::Forward)?;
         let records = contents.entry(id).or_default();
         while let Some(entry) = scan.next()? {
             let values = (0..entry.value_count())
@@ -273,7 +276,10 @@ fn read_all(store: &Store) -> Result<Contents> {
     Ok(contents)
 }
 
-/// Whether the store holds just what the model holds.
+/// Whether the store gives nothing but what the model holds: all of it, or an error that says that it is damaged.
 pub fn holds(store: &Store, model: &ModelState) -> bool {
-    read_all(store).is_ok_and(|found| found == records_of(model))
+    match read_all(store) {
+        Ok(found) => found == records_of(model),
+        Err(error) => matches!(error, Error::Corrupt { .. }),
+    }
 }
