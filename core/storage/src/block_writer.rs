@@ -80,7 +80,12 @@ impl BlockWriter {
     }
 
     /// Writes the space map where [`claim`](BlockWriter::claim) found a place, which it fills to the end.
-    pub(crate) fn write_at(&mut self, file: &FileStore, place: Extent, mut raw: Vec<u8>) -> Result<BlockPointer> {
+    pub(crate) fn write_at(
+        &mut self,
+        file: &FileStore,
+        place: Extent,
+        mut raw: Vec<u8>,
+    ) -> Result<BlockPointer> {
         let len_bytes = place.len_bytes as usize - HEADER_BYTES;
         if raw.len() > len_bytes {
             return Err(Error::Misuse { what: "the list of free extents grew while it was written" });
@@ -157,7 +162,10 @@ impl BlockWriter {
         if let Placing::Runs { run, used_bytes } = &self.placing {
             space.shrink_provisional(*run, *used_bytes);
         }
-        self.allocated.drain(..).filter(|extent| extent.len_bytes > 0).for_each(|extent| space.release(extent));
+        self.allocated
+            .drain(..)
+            .filter(|extent| extent.len_bytes > 0)
+            .for_each(|extent| space.release(extent));
         // What it would have added to the file is not there.
         space.cut_to(file.disk.len().unwrap_or(0));
     }

@@ -247,7 +247,8 @@ impl Replaying<'_> {
     }
 
     fn create(&mut self, id: u64, table: Table) -> Option<()> {
-        if self.state.tables.get(id).is_some() {
+        // The catalogue table always exists: of a copy it is attached in place of the empty one.
+        if self.state.tables.get(id).is_some_and(|there| id != 0 || there.tree.count() > 0) {
             return None;
         }
         self.state.tables.insert(id, table);
@@ -265,13 +266,7 @@ impl Replaying<'_> {
         if old.existed == existed { Ok(()) } else { Err(Unfit::Changes) }
     }
 
-    fn put(
-        &mut self,
-        id: u64,
-        replaces: bool,
-        sequence: u64,
-        reader: &mut Reader<'_>,
-    ) -> Result<(), Unfit> {
+    fn put(&mut self, id: u64, replaces: bool, sequence: u64, reader: &mut Reader<'_>) -> Result<(), Unfit> {
         let key = reader.prefixed().ok_or(Unfit::Changes)?;
         let head = reader.prefixed().ok_or(Unfit::Changes)?;
         let count = reader.varint().and_then(|count| usize::try_from(count).ok()).ok_or(Unfit::Changes)?;

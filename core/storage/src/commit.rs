@@ -119,6 +119,7 @@ impl Store {
                 }
                 return Ok(committed);
             }
+            transaction.forget_snapshot();
             make_room(shared, file, room_bytes, only_deletes)?;
         }
     }

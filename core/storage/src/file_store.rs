@@ -86,7 +86,7 @@ pub(crate) fn open(disk: Arc<dyn Disk>, options: &Options) -> Result<Opened> {
     let found = superblock::find(&*disk, len_bytes, INITIAL_BYTES, true)?;
     let superblock = match found {
         Found::Database { damage: Some(error), .. } => return Err(error),
-        Found::Database { superblock, damage: None } => superblock,
+        Found::Database { superblock, damage: None } => *superblock,
         Found::New => create(&*disk)?,
     };
     // Not only after creating: whoever created the file may have died before this.
@@ -176,7 +176,7 @@ pub(crate) fn open_read_only(disk: Arc<dyn Disk>, options: &Options) -> Result<(
     // Figures only: a damaged list of free extents does not keep anybody from reading.
     let space = space_of(&*disk, &pager, &superblock, &replayed.regions, &pending);
     let free_bytes = space.map_or(0, |space| space.free_bytes() + len_bytes.saturating_sub(space.end()));
-    Ok((ReadOnlyFile { disk, pager, superblock: Some(superblock), damage, log_bytes, free_bytes }, state))
+    Ok((ReadOnlyFile { disk, pager, superblock: Some(*superblock), damage, log_bytes, free_bytes }, state))
 }
 
 fn create(disk: &dyn Disk) -> Result<Superblock> {

@@ -22,7 +22,11 @@ pub(crate) trait Visit {
 }
 
 /// Walks everything that a checkpoint reaches.
-pub(crate) fn walk(pager: &Pager, superblock: &Superblock, visit: &mut dyn Visit) -> Result<Vec<(u64, TableEntry)>> {
+pub(crate) fn walk(
+    pager: &Pager,
+    superblock: &Superblock,
+    visit: &mut dyn Visit,
+) -> Result<Vec<(u64, TableEntry)>> {
     if let Some(map) = &superblock.space_map {
         match pager.read(map, TABLES_TREE) {
             Ok(_) => visit.block(map.extent()),

@@ -19,6 +19,7 @@ mod caretaker;
 mod changes;
 mod checkpoint;
 mod commit;
+mod copy;
 mod direct_values;
 mod disk;
 mod error;
@@ -57,6 +58,7 @@ mod verify;
 mod write_set;
 
 pub use commit::Committed;
+pub use copy::{CopyProgress, OnProgress};
 pub use disk::{Disk, LockMode};
 pub use error::{Error, Result};
 pub use ids::{EntryKind, RowId, Sequence, TableId};

@@ -72,7 +72,10 @@ impl Pager {
     pub(crate) fn read(&self, pointer: &BlockPointer, table: u64) -> Result<(BlockKind, Vec<u8>)> {
         let end = pointer.offset.saturating_add(pointer.extent_bytes());
         if end > self.file_len.load(Ordering::Relaxed) {
-            let len = self.disk.len().map_err(|error| Error::io("read the length of", self.disk.place(), &error))?;
+            let len = self
+                .disk
+                .len()
+                .map_err(|error| Error::io("read the length of", self.disk.place(), &error))?;
             self.file_len.store(len, Ordering::Relaxed);
         }
         self.blocks_read.fetch_add(1, Ordering::Relaxed);

@@ -21,8 +21,4 @@ impl Pending {
         self.values.append(&mut later.values);
         self.dropped.append(&mut later.dropped);
     }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.provisional.is_empty() && self.values.is_empty() && self.dropped.is_empty()
-    }
 }

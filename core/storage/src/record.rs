@@ -83,11 +83,6 @@ impl FreshValue {
         self.bytes.read().as_ref().map_or(0, |bytes| bytes.len())
     }
 
-    /// Its block, once it has one.
-    pub(crate) fn stored(&self) -> Option<BlockPointer> {
-        self.stored.get().copied()
-    }
-
     pub(crate) fn set_stored(&self, pointer: BlockPointer) {
         // The place first: whoever finds no bytes finds it.
         let _ = self.stored.set(pointer);

@@ -114,7 +114,9 @@ impl Space {
             self.untrim(end);
         }
         let found = self.free.range(..=extent.offset).next_back().map(|(&offset, &len)| (offset, len));
-        let Some((offset, len)) = found.filter(|&(offset, len)| offset + len >= extent.end()) else { return false };
+        let Some((offset, len)) = found.filter(|&(offset, len)| offset + len >= extent.end()) else {
+            return false;
+        };
         self.take(offset, len);
         if offset < extent.offset {
             self.add(Extent { offset, len_bytes: extent.offset - offset });
@@ -188,11 +190,6 @@ impl Space {
         fitting.copied().find(|&(_, offset)| offset < limit)
     }
 
-    /// Whether there is a free place for `len_bytes` that begins below `limit`.
-    pub(crate) fn has_below(&self, len_bytes: u64, limit: u64) -> bool {
-        self.find_below(len_bytes, limit).is_some()
-    }
-
     /// Gives out `len_bytes`, below `limit` if there is a free place, else anywhere, else behind the end.
     pub(crate) fn allocate_below(&mut self, len_bytes: u64, limit: u64) -> Extent {
         let len_bytes = len_bytes.next_multiple_of(BLOCK_UNIT_BYTES);
@@ -208,31 +205,42 @@ impl Space {
         Extent { offset, len_bytes }
     }
 
-    /// Gives out whole, aligned units of the log.
-    pub(crate) fn allocate_region(&mut self, len_bytes: u64, limit: u64) -> Extent {
-        let len_bytes = len_bytes.next_multiple_of(UNIT_BYTES);
-        let given = self.allocate_below(len_bytes + UNIT_BYTES - BLOCK_UNIT_BYTES, limit);
-        self.cut_aligned(given, len_bytes)
+    /// A free place in which aligned units fit.
+    fn find_region(&self, len_bytes: u64, limit: u64) -> Option<Extent> {
+        let fits =
+            |&(len, offset): &(u64, u64)| offset.next_multiple_of(UNIT_BYTES) + len_bytes <= offset + len;
+        let fitting = || self.by_len.range((len_bytes, 0)..).take(SEARCH_LIMIT).filter(|found| fits(found));
+        let below = fitting().find(|&&(_, offset)| offset < limit);
+        below.or_else(|| fitting().next()).map(|&(len_bytes, offset)| Extent { offset, len_bytes })
     }
 
-    /// Keeps the aligned part of what was given out, as provisional.
-    fn cut_aligned(&mut self, given: Extent, len_bytes: u64) -> Extent {
-        let offset = given.offset.next_multiple_of(UNIT_BYTES);
-        let extent = Extent { offset, len_bytes };
-        if offset > given.offset {
-            self.release(Extent { offset: given.offset, len_bytes: offset - given.offset });
+    /// Gives out whole, aligned units of the log, as provisional.
+    pub(crate) fn allocate_region(&mut self, len_bytes: u64, limit: u64) -> Extent {
+        let len_bytes = len_bytes.next_multiple_of(UNIT_BYTES);
+        self.allocate_region_in_file(len_bytes, limit).unwrap_or_else(|| {
+            let given = self.extend(len_bytes + UNIT_BYTES - BLOCK_UNIT_BYTES);
+            self.cut_aligned(given, len_bytes)
+        })
+    }
+
+    /// As [`allocate_region`](Space::allocate_region), if that needs no longer file.
+    pub(crate) fn allocate_region_in_file(&mut self, len_bytes: u64, limit: u64) -> Option<Extent> {
+        let found = self.find_region(len_bytes, limit)?;
+        self.take(found.offset, found.len_bytes);
+        Some(self.cut_aligned(found, len_bytes))
+    }
+
+    /// Keeps the aligned part of what was taken, as provisional.
+    fn cut_aligned(&mut self, taken: Extent, len_bytes: u64) -> Extent {
+        let extent = Extent { offset: taken.offset.next_multiple_of(UNIT_BYTES), len_bytes };
+        if extent.offset > taken.offset {
+            self.release(Extent { offset: taken.offset, len_bytes: extent.offset - taken.offset });
         }
-        if extent.end() < given.end() {
-            self.release(Extent { offset: extent.end(), len_bytes: given.end() - extent.end() });
+        if extent.end() < taken.end() {
+            self.release(Extent { offset: extent.end(), len_bytes: taken.end() - extent.end() });
         }
         self.set_provisional(extent);
         extent
-    }
-
-    /// Gives out aligned units of the log if that needs no longer file.
-    pub(crate) fn allocate_region_in_file(&mut self, len_bytes: u64) -> Option<Extent> {
-        let spacious = len_bytes + UNIT_BYTES - BLOCK_UNIT_BYTES;
-        self.has_below(spacious, u64::MAX).then(|| self.allocate_region(len_bytes, u64::MAX))
     }
 
     /// Gives out `len_bytes` behind the end, whatever is free before it.

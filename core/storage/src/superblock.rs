@@ -158,7 +158,7 @@ pub(crate) enum Found {
     New,
     /// A database.
     Database {
-        superblock: Superblock,
+        superblock: Box<Superblock>,
         /// Damage that forbids writing: the newest state may be missing.
         damage: Option<Error>,
     },
@@ -212,7 +212,7 @@ pub(crate) fn find(disk: &dyn Disk, len_bytes: u64, initial_len_bytes: u64, repa
     let damage = (is_bad || other_is_unused).then(|| {
         Error::corrupt(disk.place(), "both copies of a superblock are bad, and it may have been the newest")
     });
-    Ok(Found::Database { superblock, damage })
+    Ok(Found::Database { superblock: Box::new(superblock), damage })
 }
 
 fn check_version(disk: &dyn Disk, copies: &[u8]) -> Result<()> {

@@ -10,8 +10,8 @@ use crate::record::{Cell, ValueRef};
 use crate::space::Extent;
 use crate::store::{Medium, Store};
 use crate::tree::{
-    BRANCH_MAX_CHILDREN, Branch, Change, Child, Context, EntryRef, LEAF_TARGET_BYTES, Link, PackedBuilder, Tree,
-    shortest_separator,
+    BRANCH_MAX_CHILDREN, Branch, Change, Child, Context, EntryRef, LEAF_TARGET_BYTES, Link, PackedBuilder,
+    Tree, shortest_separator,
 };
 use std::borrow::Cow;
 
@@ -123,7 +123,8 @@ impl TableBuilder {
         use crate::record::FreshValue;
         let snapshot = self.store.snapshot();
         let context = Context { pages: &snapshot.state.pages, table: self.table };
-        let refs: Vec<ValueRef> = values.iter().map(|value| ValueRef::Fresh(FreshValue::new(value))).collect();
+        let refs: Vec<ValueRef> =
+            values.iter().map(|value| ValueRef::Fresh(FreshValue::new(value))).collect();
         let cell = Cell::new(key, head, &mut Vec::new());
         let change = Change::put(cell, (!refs.is_empty()).then(|| refs.into()), VERSION);
         self.tree.apply(change, Some(false), &context)?;
@@ -158,8 +159,7 @@ impl TableBuilder {
             Some(last) => shortest_separator(last, first).to_vec(),
             None => Vec::new(),
         };
-        let child =
-            Child::new(&separator, leaf.len() as u64, !values.is_empty(), Link::Stored(pointer));
+        let child = Child::new(&separator, leaf.len() as u64, !values.is_empty(), Link::Stored(pointer));
         self.last_key = next.is_some().then(|| leaf.key(leaf.len().saturating_sub(1)).to_vec());
         self.add_child(0, child)
     }
@@ -183,7 +183,8 @@ impl TableBuilder {
     fn cut_branch(&mut self, level: usize) -> Result<Child> {
         let children = self.levels.get_mut(level).map(std::mem::take).unwrap_or_default();
         let branch = Branch { children };
-        let pointers: Vec<BlockPointer> = branch.children.iter().filter_map(|child| child.link.pointer()).collect();
+        let pointers: Vec<BlockPointer> =
+            branch.children.iter().filter_map(|child| child.link.pointer()).collect();
         let pointer = self.write_block(BlockKind::Branch, Cow::Owned(encode_branch(&branch, &pointers)))?;
         let key = branch.children.first().map(|child| child.key.clone()).unwrap_or_default();
         Ok(Child::new(&key, branch.count(), branch.has_values(), Link::Stored(pointer)))

@@ -8,12 +8,13 @@ use crate::commit::{Committed, ExclusiveTicket};
 use crate::error::{Error, Result};
 use crate::ids::{EntryKind, RowId, Sequence, TableId};
 use crate::limits::MAX_TRANSACTION_BYTES;
+use crate::pages::Pages;
 use crate::range::{Direction, KeyRange};
 use crate::read::Read;
 use crate::record::{NewRecord, Record};
 use crate::scan::Scan;
 use crate::snapshot::Snapshot;
-use crate::state::Table;
+use crate::state::{State, Table};
 use crate::store::Store;
 use crate::table_builder::BuiltTable;
 use crate::write_set::{TableWrites, row_hole};
@@ -80,6 +81,16 @@ impl Transaction {
         let deletes =
             |table: &TableWrites| !table.created && table.writes.values().all(|write| write.put.is_none());
         self.tables.values().all(deletes)
+    }
+
+    /// Gives up what it reads: while it is being committed it needs only its writes, and a checkpoint that has to make
+    /// room for them could not free what its snapshot holds.
+    pub(crate) fn forget_snapshot(&mut self) {
+        let pages = Pages::new(0, None);
+        for writes in self.tables.values_mut() {
+            writes.forget_snapshot(&pages);
+        }
+        self.base = Snapshot { state: Arc::new(State::empty(pages)) };
     }
 
     /// Notes that the tables that were built for it are the store's.

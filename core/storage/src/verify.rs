@@ -63,6 +63,10 @@ pub struct Stats {
     pub log_syncs: u64,
     /// Checkpoints since the store was opened.
     pub checkpoints: u64,
+    /// Bytes of memory that cached blocks take.
+    pub cached_bytes: u64,
+    /// Blocks read from the file since the store was opened.
+    pub blocks_read: u64,
 }
 
 impl Store {
@@ -80,6 +84,8 @@ impl Store {
                 stats.file_bytes = file.disk.len().unwrap_or(0);
                 stats.log_bytes = file.log_bytes;
                 stats.free_bytes = file.free_bytes;
+                (stats.cached_bytes, stats.blocks_read) =
+                    (file.pager.cached_bytes(), file.pager.blocks_read());
                 if let Some(superblock) = &file.superblock {
                     stats.checkpoint = superblock.checkpoint;
                     stats.checkpoint_sequence = superblock.sequence;
@@ -88,6 +94,8 @@ impl Store {
             Medium::File(file) => {
                 stats.file_bytes = file.disk.len().unwrap_or(0);
                 stats.durable_sequence = file.log.durable_sequence();
+                (stats.cached_bytes, stats.blocks_read) =
+                    (file.pager.cached_bytes(), file.pager.blocks_read());
                 stats.log_syncs = file.log.syncs();
                 // A running checkpoint holds this lock for long: its figures are those of the last one.
                 if let Some(newest) = file.newest.try_lock() {
@@ -188,7 +196,9 @@ fn verify_table(state: &State, id: u64, tree: &Tree) -> Result<u64> {
     while let Some(found) = cursor.next()? {
         let entry = found.entry();
         entries += 1;
-        if last.as_ref().is_some_and(|last| last.as_slice() >= entry.key) || entry.version > state.sequence.max(1) {
+        if last.as_ref().is_some_and(|last| last.as_slice() >= entry.key)
+            || entry.version > state.sequence.max(1)
+        {
             let what = format!("the entry of key {:02x?} is out of order", entry.key);
             return Err(Error::corrupt(format!("table {id}"), what));
         }

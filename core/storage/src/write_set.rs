@@ -94,13 +94,14 @@ impl TableWrites {
 
     /// The writes of a table that was built outside.
     pub(crate) fn over(built: BuiltTable, pages: Arc<Pages>) -> TableWrites {
+        let built_id = built.table;
         let table = Arc::new(Table { tree: built.tree.clone(), next_row: built.next_row });
-        TableWrites { built: Some(built), ..TableWrites::new(0, table, pages, true) }.with_built_id()
+        TableWrites { built: Some(built), ..TableWrites::new(built_id, table, pages, true) }
     }
 
-    fn with_built_id(mut self) -> TableWrites {
-        self.id = self.built.as_ref().map_or(0, |built| built.table);
-        self
+    /// Keeps the writes alone.
+    pub(crate) fn forget_snapshot(&mut self, pages: &Arc<Pages>) {
+        (self.pages, self.base, self.overlay) = (Arc::clone(pages), Arc::new(Table::new()), OnceLock::new());
     }
 
     pub(crate) fn context(&self) -> Context<'_> {

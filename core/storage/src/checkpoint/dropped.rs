@@ -73,7 +73,8 @@ impl Dropped {
             _ if !has_values => Ok(()),
             (Some(Body::Leaf(leaf)), _) => {
                 let changed = leaf.delta.iter().flat_map(|change| change.entry().values);
-                self.values.extend(changed.filter_map(|value| value.pointer()).map(|pointer| pointer.extent()));
+                self.values
+                    .extend(changed.filter_map(|value| value.pointer()).map(|pointer| pointer.extent()));
                 if let Some(Some(packed)) = unless_damaged(leaf.packed(context))? {
                     self.values.extend(stored_values(packed.values()).map(|pointer| pointer.extent()));
                 }

@@ -59,11 +59,6 @@ impl Newest {
     pub(crate) fn to_release(&self) -> &[Extent] {
         &self.to_release
     }
-
-    /// Regions that nobody may use yet.
-    pub(crate) fn regions_to_release(&self) -> &[Extent] {
-        &self.regions_to_release
-    }
 }
 
 /// A state to be written, and what came with it.

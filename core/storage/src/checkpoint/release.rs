@@ -64,10 +64,6 @@ impl Releases {
         look(&all)
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.waiting.lock().batches.is_empty()
-    }
-
     /// Frees what nobody needs any more. Snapshots that keep too much are told that they are too old.
     pub(crate) fn free(&self, space: &Mutex<Space>) {
         let mut waiting = self.waiting.lock();

@@ -71,14 +71,21 @@ impl<'w> Walk<'w> {
     }
 
     /// Writes what the state has beyond the last checkpoint; `tables_tree` is that one's.
-    pub(super) fn state(&mut self, state: &State, mut tables_tree: Tree, pending: &Pending) -> Result<Written> {
+    pub(super) fn state(
+        &mut self,
+        state: &State,
+        mut tables_tree: Tree,
+        pending: &Pending,
+    ) -> Result<Written> {
         let mut tables = Vec::new();
         state.tables.for_each(&mut |id, table| tables.push((id, Arc::clone(table))));
         let in_tables = Context { pages: &state.pages, table: TABLES_TREE };
         for (id, table) in tables {
             let context = state.context(id);
             let root = match table.tree.root() {
-                Some(root) => Some(self.node(root, table.tree.height(), table.tree.has_values(), &context)?),
+                Some(root) => {
+                    Some(self.node(root, table.tree.height(), table.tree.has_values(), &context)?)
+                }
                 None => None,
             };
             let next_row = if planted(Fault::RowNumbersForgotten) { 1 } else { table.next_row };
@@ -124,7 +131,13 @@ impl<'w> Walk<'w> {
     }
 
     /// Where the node is, once it was written.
-    fn node(&mut self, link: &Link, level: u8, has_values: bool, context: &Context<'_>) -> Result<BlockPointer> {
+    fn node(
+        &mut self,
+        link: &Link,
+        level: u8,
+        has_values: bool,
+        context: &Context<'_>,
+    ) -> Result<BlockPointer> {
         let (node, body) = match link {
             Link::Stored(pointer) => return Ok(*pointer),
             Link::Fresh(node) => match (node.stored(), node.body()) {

@@ -142,15 +142,18 @@ impl Log {
         let part = (space.lock().end() / REGION_PART_OF_FILE).next_power_of_two();
         let largest = part.clamp(*REGION_GROWTH_BYTES.start(), *REGION_GROWTH_BYTES.end());
         let wanted = (last_bytes * 2).clamp(FIRST_REGION_BYTES, largest).max(least);
-        let claimed = self.claim_region(space, in_log, wanted);
-        let Err(Error::Full { .. }) = claimed else { return claimed };
-        let claimed = self.claim_region(space, in_log, FIRST_REGION_BYTES.max(least));
-        match (claimed, need) {
-            (Err(Error::Full { .. }), Need::ToFreeSpace(_)) => {}
-            (claimed, _) => return claimed,
+        // On a disk that is nearly full a smaller one has to do.
+        for len_bytes in [wanted, FIRST_REGION_BYTES.max(least), KEPT_FOR_DELETES_BYTES.max(least)] {
+            match self.claim_region(space, in_log, len_bytes) {
+                Err(Error::Full { .. }) => {}
+                claimed => return claimed,
+            }
+        }
+        if !matches!(need, Need::ToFreeSpace(_)) {
+            return Err(Error::Full { place: self.disk.place().to_owned() });
         }
         let kept = self.writer.lock().kept_for_deletes.take_if(|kept| kept.len_bytes >= least);
-        let in_file = || space.lock().allocate_region_in_file(least);
+        let in_file = || space.lock().allocate_region_in_file(least, u64::MAX);
         kept.or_else(in_file).ok_or_else(|| Error::Full { place: self.disk.place().to_owned() })
     }
 
@@ -183,7 +186,7 @@ impl Log {
     pub(crate) fn keep_for_deletes(&self, space: &Mutex<Space>) {
         let mut writer = self.writer.lock();
         if writer.kept_for_deletes.is_none() {
-            writer.kept_for_deletes = space.lock().allocate_region_in_file(KEPT_FOR_DELETES_BYTES);
+            writer.kept_for_deletes = space.lock().allocate_region_in_file(KEPT_FOR_DELETES_BYTES, u64::MAX);
         }
     }
 }

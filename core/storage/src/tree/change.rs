@@ -3,7 +3,9 @@
 
 use super::Tree;
 use super::leaf::{Change, Leaf, Old, fit_together};
-use super::node::{BRANCH_FILL, BRANCH_MAX_CHILDREN, BlockRole, Body, Branch, Child, Context, Link, Node, misplaced};
+use super::node::{
+    BRANCH_FILL, BRANCH_MAX_CHILDREN, BlockRole, Body, Branch, Child, Context, Link, Node, misplaced,
+};
 use super::packed::Packed;
 use crate::error::Result;
 use std::sync::Arc;
@@ -19,7 +21,12 @@ struct Outcome {
 
 impl Tree {
     /// Makes a change and says what stood there before. `existed` spares reading a leaf when the caller knows.
-    pub(crate) fn apply(&mut self, change: Change, existed: Option<bool>, context: &Context<'_>) -> Result<Old> {
+    pub(crate) fn apply(
+        &mut self,
+        change: Change,
+        existed: Option<bool>,
+        context: &Context<'_>,
+    ) -> Result<Old> {
         // Looking first keeps a miss from copying the path.
         if !change.is_put() && existed.is_none() && self.get(change.key(), context)?.is_none() {
             return Ok(Old::NONE);
@@ -34,7 +41,8 @@ impl Tree {
             self.root = Some(Link::Fresh(Node::new(Body::Leaf(Arc::new(leaf)), epoch)));
             return Ok(old);
         };
-        let outcome = change_below(root, self.height, (self.count, self.has_values), change, existed, true, context)?;
+        let outcome =
+            change_below(root, self.height, (self.count, self.has_values), change, existed, true, context)?;
         self.count = (self.count + u64::from(is_put)).saturating_sub(u64::from(outcome.old.existed));
         if !outcome.right.is_empty() {
             self.grow(outcome.right, epoch);
@@ -66,7 +74,7 @@ impl Tree {
             let mut child = only.link.clone();
             let gone = root.clone();
             let level = self.height - 1;
-            let node = child.to_change(level, (only.count, only.has_values), context)?;
+            let node = child.make_own(level, (only.count, only.has_values), context)?;
             node.inherit(&gone, BlockRole::Branch);
             self.root = Some(child);
             self.height = level;
@@ -86,7 +94,7 @@ fn change_below(
     at_right_edge: bool,
     context: &Context<'_>,
 ) -> Result<Outcome> {
-    let node = link.to_change(level, facts, context)?;
+    let node = link.make_own(level, facts, context)?;
     if level == 0 {
         return change_leaf(node.leaf_mut().ok_or_else(misplaced)?, change, existed, at_right_edge, context);
     }
@@ -181,7 +189,8 @@ fn divide_branch(branch: &mut Branch, at_right_edge: bool, epoch: u64) -> Vec<Ch
     if all <= BRANCH_MAX_CHILDREN {
         return Vec::new();
     }
-    let each = if at_right_edge { BRANCH_MAX_CHILDREN } else { all.div_ceil(all.div_ceil(BRANCH_MAX_CHILDREN)) };
+    let each =
+        if at_right_edge { BRANCH_MAX_CHILDREN } else { all.div_ceil(all.div_ceil(BRANCH_MAX_CHILDREN)) };
     let mut rest = branch.children.split_off(each);
     let mut right = Vec::new();
     while !rest.is_empty() {
@@ -200,7 +209,12 @@ fn branch_child(branch: Branch, epoch: u64) -> Child {
 
 /// Joins the child with the one before or behind it, when the two together leave room to grow. Returns the one that is
 /// no more.
-fn join_with_neighbour(branch: &mut Branch, at: usize, level: u8, context: &Context<'_>) -> Result<Option<Child>> {
+fn join_with_neighbour(
+    branch: &mut Branch,
+    at: usize,
+    level: u8,
+    context: &Context<'_>,
+) -> Result<Option<Child>> {
     let candidates = [at.checked_sub(1), Some(at)];
     for left in candidates.into_iter().flatten() {
         let (Some(a), Some(b)) = (branch.children.get(left), branch.children.get(left + 1)) else { continue };
@@ -211,7 +225,7 @@ fn join_with_neighbour(branch: &mut Branch, at: usize, level: u8, context: &Cont
         let Some(joined) = joined else { continue };
         let gone = branch.children.remove(left + 1);
         let target = branch.children.get_mut(left).ok_or_else(misplaced)?;
-        let node = target.link.to_change(level, (target.count, target.has_values), context)?;
+        let node = target.link.make_own(level, (target.count, target.has_values), context)?;
         match joined {
             Body::Leaf(leaf) => *node.leaf_mut().ok_or_else(misplaced)? = Leaf::clone(&leaf),
             Body::Branch(branch) => *node.branch_mut().ok_or_else(misplaced)? = Branch::clone(&branch),

@@ -92,7 +92,12 @@ enum Side {
 
 impl Cursor {
     /// A cursor before the first entry of the range. Reads nothing yet.
-    pub(crate) fn new(tree: &Tree, range: KeyRange, direction: Direction, context: &Context<'_>) -> Result<Cursor> {
+    pub(crate) fn new(
+        tree: &Tree,
+        range: KeyRange,
+        direction: Direction,
+        context: &Context<'_>,
+    ) -> Result<Cursor> {
         let mut cursor = Cursor {
             pages: Arc::clone(context.pages),
             table: context.table,
@@ -345,7 +350,9 @@ fn edge_keys(leaf: &LeafView, direction: Direction) -> [Option<&[u8]>; 2] {
         Direction::Forward => {
             [base.map(|base| base.key(base.len() - 1)), leaf.delta().last().map(|change| change.key())]
         }
-        Direction::Backward => [base.map(|base| base.key(0)), leaf.delta().first().map(|change| change.key())],
+        Direction::Backward => {
+            [base.map(|base| base.key(0)), leaf.delta().first().map(|change| change.key())]
+        }
     }
 }
 

@@ -4,9 +4,9 @@
 //! has to know whether the base holds it, and the log says that, so replay reads no leaves. When the changes become
 //! many they are merged with the base into one or several new ones.
 
+use super::key_prefix;
 use super::node::{BRANCH_FILL, Context};
 use super::packed::{EntryRef, Packed, PackedBuilder, compare_keys};
-use super::key_prefix;
 use crate::block::BlockPointer;
 use crate::error::Result;
 use crate::record::{Cell, Record, ValueRef, Values};
@@ -167,11 +167,17 @@ impl Leaf {
     }
 
     /// Notes a change and says what stood there. `existed` spares reading the base when the caller knows.
-    pub(crate) fn apply(&mut self, mut change: Change, existed: Option<bool>, context: &Context) -> Result<Old> {
+    pub(crate) fn apply(
+        &mut self,
+        mut change: Change,
+        existed: Option<bool>,
+        context: &Context,
+    ) -> Result<Old> {
         let at = match self.find_change(change.prefix, change.key()) {
             Ok(at) => {
                 let Some(there) = self.delta.get_mut(at) else { return Ok(Old::NONE) };
-                let old = Old { version: if there.is_put() { there.version } else { 0 }, existed: there.is_put() };
+                let old =
+                    Old { version: if there.is_put() { there.version } else { 0 }, existed: there.is_put() };
                 change.in_base = there.in_base;
                 self.count = (self.count + u64::from(change.is_put())).saturating_sub(u64::from(old.existed));
                 self.delta_bytes = self.delta_bytes + change.weight_bytes() - there.weight_bytes();
@@ -206,7 +212,8 @@ impl Leaf {
     }
 
     pub(crate) fn is_to_be_merged(&self) -> bool {
-        self.delta.len() > DELTA_MAX_ITEMS || (self.delta_bytes > DELTA_MAX_BYTES && self.delta.len() > 1)
+        self.delta.len() > DELTA_MAX_ITEMS
+            || (self.delta_bytes > DELTA_MAX_BYTES && self.delta.len() > 1)
             || self.delta_bytes > DELTA_MAX_BYTES * 4
     }
 

@@ -230,7 +230,7 @@ impl Link {
     }
 
     /// The node to change: a copy, unless it belongs to nobody else and to this epoch. Of a leaf nothing is read.
-    pub(super) fn to_change(
+    pub(super) fn make_own(
         &mut self,
         level: u8,
         (count, has_values): (u64, bool),

@@ -79,7 +79,8 @@ impl Packed {
     }
 
     pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = EntryRef<'_>> {
-        (0..self.len()).map(|at| self.get(at).unwrap_or(EntryRef { key: &[], head: &[], version: 0, values: &[] }))
+        (0..self.len())
+            .map(|at| self.get(at).unwrap_or(EntryRef { key: &[], head: &[], version: 0, values: &[] }))
     }
 
     /// Where the key is, or where it belongs.
@@ -127,7 +128,12 @@ impl PackedBuilder {
 
     /// Adds an entry, whose key is greater than those before.
     pub(crate) fn push(&mut self, entry: EntryRef<'_>) {
-        self.push_parts(entry.key.len(), [entry.key, entry.head], entry.version, entry.values.iter().cloned());
+        self.push_parts(
+            entry.key.len(),
+            [entry.key, entry.head],
+            entry.version,
+            entry.values.iter().cloned(),
+        );
         self.packed.raw_bytes += entry.values.len() * 24;
     }
 

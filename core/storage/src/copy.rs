@@ -1,0 +1,90 @@
+//! Copies of a store: while it is being written to (backup), or in place of it (what a compaction leaves).
+//!
+//! A copy is built table by table from one snapshot, bottom-up, so it is as small as the data allows, and becomes a
+//! database with its last commit: a copy that was cut short is empty.
+
+use crate::disk::Disk;
+use crate::error::{Error, Result};
+use crate::ids::TableId;
+use crate::options::{Location, Options};
+use crate::range::{Direction, KeyRange};
+use crate::read::Read;
+use crate::store::Store;
+use std::path::Path;
+use std::sync::Arc;
+
+/// How far a copy is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CopyProgress {
+    /// Records copied.
+    pub done: u64,
+    /// Records of the snapshot.
+    pub total: u64,
+}
+
+/// Told about the progress of a copy; an error it gives ends the copy.
+pub type OnProgress<'p> = &'p mut dyn FnMut(CopyProgress) -> Result<()>;
+
+/// Records between two reports.
+const REPORT_EVERY: u64 = 1024;
+
+impl Store {
+    /// Writes everything as it is now into a new file, while others read and write. The file must not exist; when this
+    /// fails, it is taken away again.
+    pub fn backup_to(&self, path: &Path, on_progress: OnProgress<'_>) -> Result<()> {
+        if path.try_exists().unwrap_or(true) {
+            let place = path.display().to_string();
+            return Err(Error::io("write a backup to", place, &std::io::ErrorKind::AlreadyExists.into()));
+        }
+        let options = Options { compress: self.shared().options.compress, ..Options::default() };
+        let copied = Store::open(&Location::File(path.to_path_buf()), &options)
+            .and_then(|target| self.copy_into(target, on_progress));
+        if copied.is_err() {
+            // It was made here and holds nothing that anybody could want.
+            let _ = std::fs::remove_file(path);
+        }
+        copied
+    }
+
+    /// As [`backup_to`](Store::backup_to), onto an empty disk.
+    pub fn backup_onto(
+        &self,
+        disk: Arc<dyn Disk>,
+        options: &Options,
+        on_progress: OnProgress<'_>,
+    ) -> Result<()> {
+        Store::open_on(disk, options).and_then(|target| self.copy_into(target, on_progress))
+    }
+
+    fn copy_into(&self, target: Store, on_progress: OnProgress<'_>) -> Result<()> {
+        let snapshot = self.snapshot();
+        let mut tables = Vec::new();
+        let mut progress = CopyProgress::default();
+        snapshot.state.tables.for_each(&mut |id, table| {
+            progress.total += table.tree.count();
+            tables.push((TableId::from_u64(id), table.next_row));
+        });
+        let mut transaction = target.begin();
+        for (table, next_row) in tables {
+            let mut builder = target.build_table_as(table)?;
+            builder.set_next_row(next_row);
+            let mut scan = snapshot.scan(table, KeyRange::all(), Direction::Forward)?;
+            while let Some(entry) = scan.next()? {
+                let values =
+                    (0..entry.value_count()).map(|index| entry.value(index)).collect::<Result<Vec<_>>>()?;
+                let values: Vec<&[u8]> = values.iter().map(|value| &**value).collect();
+                builder.push_with_values(entry.key, entry.head(), &values)?;
+                progress.done += 1;
+                if progress.done.is_multiple_of(REPORT_EVERY) {
+                    on_progress(progress)?;
+                }
+            }
+            transaction.attach(builder.finish()?)?;
+        }
+        let committed = transaction.commit()?;
+        target.wait_durable(committed.sequence)?;
+        on_progress(progress)?;
+        target.close()
+    }
+}
