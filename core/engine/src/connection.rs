@@ -8,6 +8,7 @@ use crate::commands::dispatch;
 use crate::database::Database;
 use crate::interrupt::Interrupt;
 use crate::limits::MAX_CLIENT_METADATA_BYTES;
+use crate::progress::Progress;
 use crate::request::{DocumentSequence, Request};
 use multifora_model::limits::{MAX_COMMAND_DEPTH, MAX_INTERNAL_DOCUMENT_BYTES};
 use multifora_model::{DocBuilder, Error, ErrorCode, RawDoc, Result, validate};
@@ -67,6 +68,7 @@ pub(crate) struct Operation {
     pub(crate) ns: String,
     pub(crate) started: Instant,
     pub(crate) interrupt: Interrupt,
+    pub(crate) progress: Arc<Progress>,
 }
 
 impl ConnectionShared {
@@ -194,7 +196,13 @@ impl Connection {
     }
 
     /// Puts a command on the list of what is running.
-    pub(crate) fn begin(&self, command: &'static str, db: &str, interrupt: &Interrupt) -> Running<'_> {
+    pub(crate) fn begin(
+        &self,
+        command: &'static str,
+        db: &str,
+        interrupt: &Interrupt,
+        progress: &Arc<Progress>,
+    ) -> Running<'_> {
         let id = self.database.next_operation_id();
         let operation = Operation {
             id,
@@ -202,6 +210,7 @@ impl Connection {
             ns: db.to_owned(),
             started: Instant::now(),
             interrupt: interrupt.clone(),
+            progress: Arc::clone(progress),
         };
         self.shared.running.lock().push(operation);
         Running { connection: &self.shared, id }

@@ -4,8 +4,10 @@ use crate::commands::CommandSpec;
 use crate::connection::Connection;
 use crate::database::Database;
 use crate::interrupt::Interrupt;
+use crate::progress::Progress;
 use crate::session::{RetryableWrite, SessionRef};
 use multifora_model::RawDoc;
+use std::sync::Arc;
 
 /// Handed to every command: the database, who asks, how long it may take.
 pub struct CommandContext<'a> {
@@ -19,6 +21,8 @@ pub struct CommandContext<'a> {
     pub session: Option<SessionRef>,
     /// Stops this command.
     pub interrupt: Interrupt,
+    /// What currentOp shows of how far it has come.
+    pub progress: Arc<Progress>,
     /// `let` variables, when given.
     pub let_variables: Option<RawDoc<'a>>,
     /// Wall-clock time at which the command started (`$$NOW`), milliseconds since 1970.

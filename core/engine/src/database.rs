@@ -14,6 +14,7 @@ use crate::session::{SessionRegistry, SessionsTable};
 use crate::stats::{self, DatabaseStats};
 use crate::storage_error::MapStorage;
 use crate::upkeep::Upkeep;
+use crate::write::index_build::LiveBuilds;
 use multifora_model::{Error, ErrorCode, Result};
 use multifora_storage::{Location, Store};
 use parking_lot::{Mutex, RwLock, RwLockReadGuard};
@@ -116,6 +117,7 @@ struct Shared {
     sessions: SessionRegistry,
     catalog: CatalogCache,
     sessions_table: SessionsTable,
+    builds: LiveBuilds,
     counters: Counters,
     clock: ClusterClock,
     connections: Mutex<HashMap<u64, Arc<ConnectionShared>>>,
@@ -161,6 +163,7 @@ impl Database {
             sessions: SessionRegistry::default(),
             catalog: CatalogCache::default(),
             sessions_table: SessionsTable::default(),
+            builds: LiveBuilds::default(),
             counters: Counters::default(),
             clock: ClusterClock::default(),
             connections: Mutex::default(),
@@ -269,6 +272,11 @@ impl Database {
 
     pub(crate) fn sessions_table(&self) -> &SessionsTable {
         &self.shared.sessions_table
+    }
+
+    /// The index builds at work.
+    pub(crate) fn builds(&self) -> &LiveBuilds {
+        &self.shared.builds
     }
 
     /// What serverStatus counts.

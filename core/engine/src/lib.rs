@@ -1,7 +1,7 @@
 //! What a database does: catalogue, indexes, planner, executor, sessions, cursors, commands.
 //!
-//! Module order (each may use those before it): `interrupt` · `limits` · `random` · `counters` · `request` ·
-//! `storage_error` · `system_info` · `catalog` · `index` · `session` · `cursor` · `check` · `stats` · `database` · `connection` · `context` · `plan` ·
+//! Module order (each may use those before it): `interrupt` · `progress` · `limits` · `random` · `counters` · `request` ·
+//! `storage_error` · `external_sort` · `system_info` · `catalog` · `index` · `session` · `cursor` · `check` · `stats` · `database` · `connection` · `context` · `plan` ·
 //! `exec` · `write` · `commands` (registry and one file each) · `ttl` · `upkeep`.
 #![forbid(unsafe_code)]
 
@@ -14,10 +14,12 @@ pub mod counters;
 pub mod cursor;
 pub mod database;
 pub mod exec;
+mod external_sort;
 pub mod index;
 pub mod interrupt;
 pub mod limits;
 pub mod plan;
+pub mod progress;
 mod random;
 pub mod request;
 pub mod session;

@@ -24,6 +24,16 @@ pub const MAX_WRITE_BATCH: usize = 100_000;
 pub const MAX_WIRE_VERSION: i32 = 21;
 /// Most bytes of a client's name and address kept per connection.
 pub const MAX_CLIENT_METADATA_BYTES: usize = 512;
+/// Memory in which createIndexes sorts; what does not fit goes to temporary files.
+pub const INDEX_SORT_BYTES: usize = 64 << 20;
+/// The same for each of several indexes of one command, at least.
+pub const MIN_INDEX_SORT_BYTES: usize = 1 << 20;
+/// Changes of an index under construction that are worked in while writers wait.
+pub const MAX_CHANGES_AT_HANDOVER: u64 = 1_000;
+/// How often changes are worked in before writers are made to wait, however many changes are left.
+pub const MAX_DRAINS: u32 = 30;
+/// Bytes of documents after which the scan of an index build takes a new snapshot.
+pub const INDEX_SCAN_SNAPSHOT_BYTES: usize = 256 << 20;
 /// How often expired cursors and sessions are looked for.
 pub const UPKEEP_INTERVAL: Duration = Duration::from_secs(10);
 /// The version of MongoDB whose wire protocol and behaviour this one speaks: what buildInfo says, for tools that ask.

@@ -5,6 +5,7 @@
 use crate::database::{Database, WeakDatabase, now_ms};
 use crate::interrupt::Interrupt;
 use crate::limits::{MAX_SESSIONS_EXPIRED_AT_ONCE, SESSION_EXPIRY_INTERVAL, SESSION_IDLE, UPKEEP_INTERVAL};
+use crate::write::index_build::remove_unfinished_builds;
 use parking_lot::{Condvar, Mutex};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
@@ -70,6 +71,9 @@ fn run(signal: &Signal, database: &WeakDatabase, ttl_interval: Option<Duration>)
     while !signal.sleep(step) {
         let Some(database) = database.upgrade() else { return };
         tidy(&database);
+        if database.builds().take_left_behind() && remove_unfinished_builds(&database).is_err() {
+            database.builds().leave_behind();
+        }
         if Instant::now() >= sessions_due {
             expire_sessions(&database);
             sessions_due = Instant::now() + SESSION_EXPIRY_INTERVAL;

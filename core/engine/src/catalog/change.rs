@@ -1,6 +1,6 @@
 //! Changes of the catalogue, each inside the transaction that needs it.
 
-use super::{CollectionInfo, Namespace, Validator, list_databases, namespace, record};
+use super::{BuildingIndex, CollectionInfo, Namespace, Validator, list_databases, namespace, record};
 use crate::index::ParsedSpec;
 use crate::random;
 use crate::storage_error::MapStorage;
@@ -50,8 +50,11 @@ pub fn rename(txn: &mut Transaction, from: &Namespace, renamed: &CollectionInfo)
 
 /// Drops a collection with everything in it.
 pub fn drop_collection(txn: &mut Transaction, info: &CollectionInfo) -> Result<()> {
-    for index in info.maintained() {
+    for index in &info.indexes {
         txn.drop_table(index.table).mapped()?;
+    }
+    for table in info.building.iter().flat_map(BuildingIndex::tables) {
+        txn.drop_table(table).mapped()?;
     }
     txn.drop_table(info.records).mapped()?;
     txn.delete(TableId::CATALOG, &info.ns.key()).mapped()?;

@@ -38,8 +38,29 @@ pub struct CollectionInfo {
     pub records: TableId,
     /// All indexes, `_id_` first.
     pub indexes: Vec<Arc<IndexInfo>>,
-    /// Indexes that are being built: writes keep their entries, reads do not know them.
-    pub building: Vec<Arc<IndexInfo>>,
+    /// Indexes that are being built: writes note what they change of them, reads do not know them.
+    pub building: Vec<BuildingIndex>,
+}
+
+/// An index that is being built from what was there before, while writes go on.
+///
+/// Writers do not touch its table: they note every entry that comes or goes in a table of changes, which the build
+/// works into the index before it is published (see `index::changes` and `write::index_build`).
+#[derive(Clone, Debug)]
+pub struct BuildingIndex {
+    /// The index to be. Its table is empty until the sorted entries take its place.
+    pub index: Arc<IndexInfo>,
+    /// Where writers note what they change.
+    pub changes: TableId,
+    /// Earlier changes, which the build is working in. Nobody writes there any more.
+    pub draining: Option<TableId>,
+}
+
+impl BuildingIndex {
+    /// Every table that belongs to it.
+    pub fn tables(&self) -> impl Iterator<Item = TableId> {
+        [self.index.table, self.changes].into_iter().chain(self.draining)
+    }
 }
 
 /// One index, as of one snapshot.
@@ -86,7 +107,12 @@ impl CollectionInfo {
 
     /// The indexes that a write keeps in step: the complete ones, then those being built.
     pub fn maintained(&self) -> impl Iterator<Item = &Arc<IndexInfo>> {
-        self.indexes.iter().chain(&self.building)
+        self.indexes.iter().chain(self.building.iter().map(|building| &building.index))
+    }
+
+    /// The same, to be changed.
+    pub fn maintained_mut(&mut self) -> impl Iterator<Item = &mut Arc<IndexInfo>> {
+        self.indexes.iter_mut().chain(self.building.iter_mut().map(|building| &mut building.index))
     }
 
     /// The options as a document.

@@ -1,9 +1,10 @@
 //! The catalogue's records: one BSON document per collection.
 //!
-//! `{ uuid, options, records: <table>, indexes: [ { spec, table, multikey: [bool, …], building? }, … ] }`. The
-//! name is the key. Unknown fields are an error: a newer build's catalogue must not be half understood.
+//! `{ uuid, options, records: <table>, indexes: [ { spec, table, multikey: [bool, …], building? }, … ] }`, where
+//! `building` is `{ changes: <table>, draining?: <table> }`. The name is the key. Unknown fields are an error: a
+//! newer build's catalogue must not be half understood.
 
-use super::{CollectionInfo, IndexInfo, Namespace, Validator};
+use super::{BuildingIndex, CollectionInfo, IndexInfo, Namespace, Validator};
 use crate::index::{ParsedSpec, compile_partial_filter};
 use multifora_model::path::FieldPath;
 use multifora_model::{DocBuilder, Error, RawDoc, Result};
@@ -16,15 +17,21 @@ pub fn encode(info: &CollectionInfo) -> Vec<u8> {
     out.binary("uuid", 4, &info.uuid);
     out.doc("options", RawDoc::framed(&info.options).unwrap_or(RawDoc::EMPTY));
     out.i64("records", table_number(info.records)).start_array("indexes");
-    for (at, index) in info.maintained().enumerate() {
+    let complete = info.indexes.iter().map(|index| (index, None));
+    let building = info.building.iter().map(|building| (&building.index, Some(building)));
+    for (index, building) in complete.chain(building) {
         out.push_start_doc().doc("spec", RawDoc::framed(&index.spec).unwrap_or(RawDoc::EMPTY));
         out.i64("table", table_number(index.table)).start_array("multikey");
         for flag in &index.multikey {
             out.push(multifora_model::OwnedValue::from(*flag).as_ref());
         }
         out.end();
-        if at >= info.indexes.len() {
-            out.bool("building", true);
+        if let Some(building) = building {
+            out.start_doc("building").i64("changes", table_number(building.changes));
+            if let Some(draining) = building.draining {
+                out.i64("draining", table_number(draining));
+            }
+            out.end();
         }
         out.end();
     }
@@ -60,9 +67,14 @@ pub fn decode(ns: Namespace, bytes: &[u8]) -> Result<CollectionInfo> {
             "indexes" => {
                 for index in value.as_array().ok_or_else(|| damaged("indexes"))? {
                     let parts = index.value.as_doc().ok_or_else(|| damaged("index"))?;
-                    let is_building = parts.get("building").and_then(|v| v.as_bool()) == Some(true);
-                    let list = if is_building { &mut info.building } else { &mut info.indexes };
-                    list.push(Arc::new(decode_index(parts)?));
+                    let index = Arc::new(decode_index(parts)?);
+                    match parts.get("building") {
+                        None => info.indexes.push(index),
+                        Some(state) => {
+                            let state = state.as_doc().and_then(|state| decode_building(index, state));
+                            info.building.push(state.ok_or_else(|| damaged("building"))?);
+                        }
+                    }
                 }
             }
             other => return Err(damaged(&format!("unknown field {other}"))),
@@ -82,6 +94,15 @@ fn decode_index(parts: RawDoc<'_>) -> Result<IndexInfo> {
         index.multikey = multikey;
     }
     Ok(index)
+}
+
+fn decode_building(index: Arc<IndexInfo>, state: RawDoc<'_>) -> Option<BuildingIndex> {
+    let changes = table(state.get("changes")?.as_i64())?;
+    let draining = match state.get("draining") {
+        Some(number) => Some(table(number.as_i64())?),
+        None => None,
+    };
+    Some(BuildingIndex { index, changes, draining })
 }
 
 /// The description of an index that has no entries yet.

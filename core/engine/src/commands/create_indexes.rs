@@ -33,7 +33,7 @@ fn run(context: &CommandContext<'_>, request: &Request<'_>, reply: &mut DocBuild
     check_commit_quorum(args.get("commitQuorum"))?;
     let specs = parse_specs(args.array("indexes").unwrap_or(RawDoc::EMPTY))?;
     let mut writer = Writer::new(context);
-    let outcome = create_indexes(&mut writer, &ns, &specs);
+    let outcome = create_indexes(&mut writer, &ns, &specs, &context.progress);
     writer.wait_durable()?;
     let report = outcome?;
     reply.count("numIndexesBefore", report.before as u64).count("numIndexesAfter", report.after as u64);

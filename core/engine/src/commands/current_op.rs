@@ -76,6 +76,10 @@ pub(crate) fn operations(ctx: &CommandContext<'_>, idle: bool) -> Vec<Vec<u8>> {
                 .str("ns", &format!("{}.$cmd", op.ns));
             doc.i64("secs_running", micros / 1_000_000).i64("microsecs_running", micros);
             doc.start_doc("command").i32(op.command, 1).str("$db", &op.ns).end();
+            if let Some(progress) = op.progress.seen() {
+                doc.str("msg", &progress.message());
+                doc.start_doc("progress").count("done", progress.done).count("total", progress.total).end();
+            }
             found.push(doc.finish());
         }
         if running.is_empty() && idle {

@@ -10,9 +10,11 @@ use crate::connection::Connection;
 use crate::context::CommandContext;
 use crate::database::now_ms;
 use crate::interrupt::Interrupt;
+use crate::progress::Progress;
 use crate::request::Request;
 use crate::session::{RetryableWrite, SessionRef};
 use multifora_model::{DocBuilder, ElementType, Error, ErrorCode, RawDoc, RawValue, Result};
+use std::sync::Arc;
 use std::time::Instant;
 
 /// Runs one command; `reply` is an open document at the end of a buffer.
@@ -57,7 +59,8 @@ fn execute(
     let _open = database.enter()?;
     let deadline = generic.max_time.and_then(|limit| Instant::now().checked_add(limit));
     let interrupt = Interrupt::new().with_deadline(deadline);
-    let _running = connection.begin(spec.name, request.db, &interrupt);
+    let progress = Arc::new(Progress::default());
+    let _running = connection.begin(spec.name, request.db, &interrupt, &progress);
     let session = generic.session_id.map(|id| database.sessions().get(id)).transpose()?;
     let retry = check_out_for_retry(connection, spec, generic, session.as_ref(), &interrupt)?;
     let context = CommandContext {
@@ -66,6 +69,7 @@ fn execute(
         command: spec,
         session,
         interrupt,
+        progress,
         let_variables: generic.let_variables,
         now_ms: now_ms(),
         retry,

@@ -38,6 +38,10 @@ fn run(context: &CommandContext<'_>, request: &Request<'_>, reply: &mut DocBuild
         for index in collection.indexes.extract_if(.., |index| names.contains(&index.name)) {
             write.txn.drop_table(index.table).mapped()?;
         }
+        // Whoever is building one finds it gone, and stops.
+        for building in collection.building.extract_if(.., |b| names.contains(&b.index.name)) {
+            building.tables().try_for_each(|table| write.txn.drop_table(table).mapped())?;
+        }
         catalog::store(write.txn, &write.collection)?;
         Ok(Attempt::Commit(was))
     });
@@ -52,7 +56,7 @@ fn run(context: &CommandContext<'_>, request: &Request<'_>, reply: &mut DocBuild
 fn names_to_drop(collection: &CollectionInfo, wanted: RawValue<'_>) -> Result<Vec<String>> {
     if let Some(name) = wanted.as_str() {
         if name == "*" {
-            return Ok(collection.indexes.iter().skip(1).map(|index| index.name.clone()).collect());
+            return Ok(collection.maintained().skip(1).map(|index| index.name.clone()).collect());
         }
         return name_to_drop(collection, name).map(|name| vec![name]);
     }
@@ -74,7 +78,7 @@ fn name_to_drop(collection: &CollectionInfo, name: &str) -> Result<String> {
     if name == "_id_" {
         return Err(cannot_drop_id());
     }
-    match collection.index(name) {
+    match collection.maintained().find(|index| index.name == name) {
         Some(index) => Ok(index.name.clone()),
         None => Err(Error::new(ErrorCode::IndexNotFound, format!("index not found with name [{name}]"))),
     }
@@ -83,7 +87,7 @@ fn name_to_drop(collection: &CollectionInfo, name: &str) -> Result<String> {
 fn by_pattern(collection: &CollectionInfo, pattern: RawDoc<'_>) -> Result<String> {
     let told = || text::document(pattern);
     let mut found =
-        collection.indexes.iter().filter(|i| compare::compare_docs(i.key_pattern(), pattern).is_eq());
+        collection.maintained().filter(|i| compare::compare_docs(i.key_pattern(), pattern).is_eq());
     let Some(index) = found.next() else {
         return Err(Error::new(ErrorCode::IndexNotFound, format!("can't find index with key: {}", told())));
     };

@@ -4,12 +4,13 @@
 //! the third index takes back what the first two got, so that the other documents of the same
 //! transaction can still be committed.
 
+use super::changes;
 use super::duplicate::duplicate_key_error;
-use super::keys::{KeySet, keys_of};
-use crate::catalog::{CollectionInfo, IndexInfo};
+use super::keys::{KeySet, is_unindexable, keys_of};
+use crate::catalog::{CollectionInfo, IndexInfo, Namespace};
 use crate::storage_error::{MapStorage, from_storage};
-use multifora_model::{DocumentView, RawDoc, Result};
-use multifora_storage::{EntryKind, Error as StorageError, RowId, Transaction};
+use multifora_model::{DocumentView, Error, RawDoc, Result};
+use multifora_storage::{EntryKind, Error as StorageError, RowId, TableId, Transaction};
 use smallvec::SmallVec;
 
 /// For each index of a collection (by its place): the fields that met an array.
@@ -18,6 +19,46 @@ pub type ArrayPaths = SmallVec<[u32; 8]>;
 /// The kind of an index's entries.
 pub fn kind(index: &IndexInfo) -> EntryKind {
     if index.unique { EntryKind::Unique } else { EntryKind::Plain }
+}
+
+/// An index, and where its entries are written.
+#[derive(Clone, Copy)]
+struct Place<'c> {
+    index: &'c IndexInfo,
+    /// The index is being built: what comes and goes is noted there, and its own table left alone.
+    changes: Option<TableId>,
+}
+
+/// Every index that writers keep in step, in the order of [`CollectionInfo::maintained`].
+fn places(collection: &CollectionInfo) -> impl Iterator<Item = Place<'_>> {
+    let complete = collection.indexes.iter().map(|index| Place { index, changes: None });
+    let building = &collection.building;
+    complete.chain(building.iter().map(|b| Place { index: &b.index, changes: Some(b.changes) }))
+}
+
+impl Place<'_> {
+    fn put(self, txn: &mut Transaction, key: &[u8], row: RowId) -> std::result::Result<(), StorageError> {
+        match self.changes {
+            Some(changes) => changes::note_added(txn, changes, key, row),
+            None => txn.put_entry(self.index.table, key, row, kind(self.index)),
+        }
+    }
+
+    fn remove(self, txn: &mut Transaction, key: &[u8], row: RowId) -> std::result::Result<(), StorageError> {
+        match self.changes {
+            Some(changes) => changes::note_removed(txn, changes, key, row),
+            None => txn.delete_entry(self.index.table, key, row, kind(self.index)).map(drop),
+        }
+    }
+
+    /// The keys of a version that goes. A document that was there before the index may have none that it could take:
+    /// the build stops at it, unless it goes first.
+    fn keys_before(self, doc: RawDoc<'_>) -> Result<KeySet> {
+        match keys_of(self.index, &DocumentView::whole(doc)) {
+            Err(error) if self.changes.is_some() && is_unindexable(&error) => Ok(KeySet::default()),
+            keys => keys,
+        }
+    }
 }
 
 /// The keys of a document in all indexes, and where they met arrays. No index has been touched yet.
@@ -37,12 +78,12 @@ pub fn insert(
     doc: RawDoc<'_>,
     keys: &[KeySet],
 ) -> Result<()> {
-    for (at, (index, set)) in collection.maintained().zip(keys).enumerate() {
-        if let Err(failed) = put_all(txn, index, row, set.iter()) {
-            for (index, set) in collection.maintained().zip(keys).take(at) {
-                take_back(txn, index, row, set.iter(), false)?;
+    for (at, (place, set)) in places(collection).zip(keys).enumerate() {
+        if let Err(failed) = put_all(txn, place, row, set.iter()) {
+            for (place, set) in places(collection).zip(keys).take(at) {
+                take_back(txn, place, row, set.iter())?;
             }
-            return Err(failed.into_error(collection, index, doc));
+            return Err(failed.into_error(&collection.ns, place.index, doc));
         }
     }
     Ok(())
@@ -50,10 +91,9 @@ pub fn insert(
 
 /// The keys of one document in one index, before and after.
 struct Change<'c> {
-    index: &'c IndexInfo,
+    place: Place<'c>,
     old: KeySet,
     new: KeySet,
-    is_building: bool,
 }
 
 /// Changes the entries of a document in the indexes for which `touched` says so.
@@ -70,41 +110,37 @@ pub fn replace(
 ) -> Result<ArrayPaths> {
     let mut array_paths = ArrayPaths::new();
     let mut changes: SmallVec<[Change<'_>; 4]> = SmallVec::new();
-    for (at, index) in collection.maintained().enumerate() {
+    for place in places(collection) {
         array_paths.push(0);
-        if !touched(index) {
+        if !touched(place.index) {
             continue;
         }
-        let new = keys_of(index, &DocumentView::whole(after))?;
-        let old = keys_of(index, &DocumentView::whole(before))?;
+        let new = keys_of(place.index, &DocumentView::whole(after))?;
+        let old = place.keys_before(before)?;
         if let Some(seen) = array_paths.last_mut() {
             *seen = new.array_paths;
         }
         if new != old {
-            changes.push(Change { index, old, new, is_building: at >= collection.indexes.len() });
+            changes.push(Change { place, old, new });
         }
     }
     for (at, change) in changes.iter().enumerate() {
-        if let Err(failed) = put_all(txn, change.index, row, added(&change.old, &change.new)) {
+        if let Err(failed) = put_all(txn, change.place, row, added(&change.old, &change.new)) {
             for done in changes.iter().take(at) {
-                take_back(txn, done.index, row, added(&done.old, &done.new), false)?;
+                take_back(txn, done.place, row, added(&done.old, &done.new))?;
             }
-            return Err(failed.into_error(collection, change.index, after));
+            return Err(failed.into_error(&collection.ns, change.place.index, after));
         }
     }
     for change in &changes {
-        take_back(txn, change.index, row, added(&change.new, &change.old), change.is_building)?;
+        take_back(txn, change.place, row, added(&change.new, &change.old))?;
     }
     Ok(array_paths)
 }
 
 /// Deletes the entries of a document.
 pub fn delete(txn: &mut Transaction, collection: &CollectionInfo, row: RowId, doc: RawDoc<'_>) -> Result<()> {
-    let view = DocumentView::whole(doc);
-    for (at, index) in collection.maintained().enumerate() {
-        take_back(txn, index, row, keys_of(index, &view)?.iter(), at >= collection.indexes.len())?;
-    }
-    Ok(())
+    places(collection).try_for_each(|place| take_back(txn, place, row, place.keys_before(doc)?.iter()))
 }
 
 /// The keys of `new` that `old` does not have.
@@ -119,14 +155,9 @@ struct Failed {
 }
 
 impl Failed {
-    fn into_error(
-        self,
-        collection: &CollectionInfo,
-        index: &IndexInfo,
-        doc: RawDoc<'_>,
-    ) -> multifora_model::Error {
+    fn into_error(self, ns: &Namespace, index: &IndexInfo, doc: RawDoc<'_>) -> Error {
         match self.error {
-            StorageError::DuplicateKey { .. } => duplicate_key_error(&collection.ns, index, doc, &self.key),
+            StorageError::DuplicateKey { .. } => duplicate_key_error(ns, index, doc, &self.key),
             other => from_storage(other),
         }
     }
@@ -135,16 +166,14 @@ impl Failed {
 /// Writes all entries of one index, or none.
 fn put_all<'k>(
     txn: &mut Transaction,
-    index: &IndexInfo,
+    place: Place<'_>,
     row: RowId,
     keys: impl Iterator<Item = &'k [u8]>,
 ) -> std::result::Result<(), Failed> {
     let mut done: SmallVec<[&[u8]; 8]> = SmallVec::new();
     for key in keys {
-        if let Err(error) = txn.put_entry(index.table, key, row, kind(index)) {
-            let undone = done
-                .into_iter()
-                .try_for_each(|key| txn.delete_entry(index.table, key, row, kind(index)).map(drop));
+        if let Err(error) = place.put(txn, key, row) {
+            let undone = done.into_iter().try_for_each(|key| place.remove(txn, key, row));
             let error = undone.err().unwrap_or(error);
             return Err(Failed { error, key: key.to_vec() });
         }
@@ -153,22 +182,32 @@ fn put_all<'k>(
     Ok(())
 }
 
-/// Deletes entries. `guard_missing`: one that is not there yet must not have come in between either; the build of an
-/// index may be about to write it for the version of the document that this transaction replaces.
+/// Deletes entries.
 fn take_back<'k>(
     txn: &mut Transaction,
+    place: Place<'_>,
+    row: RowId,
+    mut keys: impl Iterator<Item = &'k [u8]>,
+) -> Result<()> {
+    keys.try_for_each(|key| place.remove(txn, key, row)).mapped()
+}
+
+/// Writes the entries of one document in an index that nobody else knows yet; says where it met arrays.
+///
+/// # Errors
+/// `DuplicateKey`, those of key extraction, storage errors.
+pub fn insert_built(
+    txn: &mut Transaction,
+    ns: &Namespace,
     index: &IndexInfo,
     row: RowId,
-    keys: impl Iterator<Item = &'k [u8]>,
-    guard_missing: bool,
-) -> Result<()> {
-    for key in keys {
-        let found = txn.delete_entry(index.table, key, row, kind(index)).mapped()?;
-        if !found && guard_missing {
-            txn.guard(index.table, &stored_key(index, key, row)).mapped()?;
-        }
+    doc: RawDoc<'_>,
+) -> Result<u32> {
+    let keys = keys_of(index, &DocumentView::whole(doc))?;
+    match put_all(txn, Place { index, changes: None }, row, keys.iter()) {
+        Ok(()) => Ok(keys.array_paths),
+        Err(failed) => Err(failed.into_error(ns, index, doc)),
     }
-    Ok(())
 }
 
 /// The key under which storage keeps an entry.
@@ -176,20 +215,5 @@ pub fn stored_key(index: &IndexInfo, key: &[u8], row: RowId) -> Vec<u8> {
     match kind(index) {
         EntryKind::Plain => [key, &row.to_key()].concat(),
         EntryKind::Unique => key.to_vec(),
-    }
-}
-
-/// Writes the entries that an index being built needs for one document.
-pub fn insert_built(
-    txn: &mut Transaction,
-    collection: &CollectionInfo,
-    index: &IndexInfo,
-    row: RowId,
-    doc: RawDoc<'_>,
-) -> Result<u32> {
-    let keys = keys_of(index, &DocumentView::whole(doc))?;
-    match put_all(txn, index, row, keys.iter()) {
-        Ok(()) => Ok(keys.array_paths),
-        Err(failed) => Err(failed.into_error(collection, index, doc)),
     }
 }

@@ -7,8 +7,11 @@
 use crate::catalog::IndexInfo;
 use multifora_model::key::{self, KeyDirection};
 use multifora_model::path::{Multikey, extract_keys};
-use multifora_model::{DocumentView, ElementType, RawValue, Result};
+use multifora_model::{DocumentView, ElementType, Error, ErrorCode, RawValue, Result};
 use multifora_query::NoResources;
+
+/// The code for a path component that is a position and, in the same array, a name.
+const AMBIGUOUS_POSITION: i32 = 16746;
 
 /// The distinct keys of one document in one index, in order.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -104,6 +107,11 @@ pub fn keys_of(index: &IndexInfo, view: &DocumentView<'_>) -> Result<KeySet> {
     keys.array_paths = array_paths;
     keys.sort();
     Ok(keys)
+}
+
+/// Says whether key extraction failed because of what the document holds.
+pub fn is_unindexable(error: &Error) -> bool {
+    error.code() == ErrorCode::CannotIndexParallelArrays || error.code().code() == AMBIGUOUS_POSITION
 }
 
 /// The values behind one key, for the message of a duplicate: `values` in the order of the index's fields.

@@ -233,8 +233,7 @@ impl CollectionWrite<'_> {
             return;
         }
         let collection = Arc::make_mut(&mut self.collection);
-        let index = collection.indexes.iter_mut().chain(&mut collection.building).nth(at);
-        if let Some(index) = index {
+        if let Some(index) = collection.maintained_mut().nth(at) {
             for (field, flag) in Arc::make_mut(index).multikey.iter_mut().enumerate() {
                 *flag |= met & (1 << field) != 0;
             }

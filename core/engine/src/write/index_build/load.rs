@@ -1,0 +1,208 @@
+//! From sorted entries to a table.
+
+use super::scan::ScannedIndex;
+use super::{Build, finish, note_arrays};
+use crate::catalog::{CollectionInfo, IndexInfo};
+use crate::exec::view_of;
+use crate::external_sort::SortedEntries;
+use crate::index::{duplicate_key_error, is_unindexable, keys_of};
+use crate::storage_error::MapStorage;
+use crate::write::Writer;
+use crate::write::transaction::framed;
+use multifora_model::{Error, Result};
+use multifora_storage::{Read, Record, RowId, Snapshot, TableId, Transaction};
+use std::sync::Arc;
+
+/// What currentOp calls it.
+const PHASE: &str = "Index Build: inserting keys from external sorter into index";
+
+/// One index, loaded; nobody knows its table yet.
+pub struct LoadedIndex {
+    index: Arc<IndexInfo>,
+    array_paths: u32,
+    table: BuiltTable,
+}
+
+/// Puts the entries of one index into a table, in order.
+///
+/// # Errors
+/// `DuplicateKey`, interruption, `IndexBuildAborted`, storage errors, those of the sort's file.
+pub fn load(build: &Build<'_>, scanned: ScannedIndex) -> Result<LoadedIndex> {
+    let ScannedIndex { index, entries, array_paths } = scanned;
+    build.progress.begin(PHASE, entries.count());
+    let entries = entries.finish()?;
+    let builder = TableBuilder::new(build, &index);
+    let table = match index.unique {
+        true => load_unique(build, &index, entries, builder)?,
+        false => load_plain(build, entries, builder)?,
+    };
+    Ok(LoadedIndex { index, array_paths, table })
+}
+
+fn load_plain(
+    build: &Build<'_>,
+    mut entries: SortedEntries,
+    mut builder: TableBuilder<'_>,
+) -> Result<BuiltTable> {
+    while let Some(entry) = entries.next()? {
+        build.interrupt.check()?;
+        builder.push(entry, &[])?;
+        build.progress.advance(1);
+    }
+    builder.finish()
+}
+
+/// Entries with equal keys stand side by side. Their rows may have been scanned at different times, so the present
+/// decides whether two rows really share a key; where they do not, the table of changes knows what became of them.
+fn load_unique(
+    build: &Build<'_>,
+    index: &IndexInfo,
+    mut entries: SortedEntries,
+    mut builder: TableBuilder<'_>,
+) -> Result<BuiltTable> {
+    // The last entry, as long as it is not known whether another row shares its key.
+    let mut waiting: Option<Vec<u8>> = None;
+    while let Some(entry) = entries.next()? {
+        build.interrupt.check()?;
+        build.progress.advance(1);
+        let (key, row) = split(entry)?;
+        if let Some(last) = &mut waiting {
+            let (last_key, last_row) = split(last)?;
+            if last_key == key {
+                waiting = match who_holds(build, index, key, [last_row, row])? {
+                    [_, true] => Some(entry.to_vec()),
+                    [true, false] => Some(last.clone()),
+                    [false, false] => None,
+                };
+                continue;
+            }
+            builder.push(last_key, &last_row.to_key())?;
+            last.clear();
+            last.extend_from_slice(entry);
+        } else {
+            waiting = Some(entry.to_vec());
+        }
+    }
+    if let Some(last) = &waiting {
+        let (key, row) = split(last)?;
+        builder.push(key, &row.to_key())?;
+    }
+    builder.finish()
+}
+
+fn split(entry: &[u8]) -> Result<(&[u8], RowId)> {
+    let parts = entry.split_last_chunk::<8>();
+    let (key, row) = parts.ok_or_else(|| Error::internal("a sorted index entry has no row number"))?;
+    Ok((key, RowId::from_u64(u64::from_be_bytes(*row))))
+}
+
+/// Which of two rows have this key now.
+///
+/// # Errors
+/// `DuplicateKey` when both have.
+fn who_holds(build: &Build<'_>, index: &IndexInfo, key: &[u8], rows: [RowId; 2]) -> Result<[bool; 2]> {
+    let snapshot = build.database.store().snapshot();
+    let collection = build.find(&snapshot)?;
+    let holder = |row| record_with_key(&snapshot, &collection, index, key, row);
+    match (holder(rows[0])?, holder(rows[1])?) {
+        (Some(_), Some(record)) => {
+            Err(duplicate_key_error(&collection.ns, index, framed(record.head())?, key))
+        }
+        (first, second) => Ok([first.is_some(), second.is_some()]),
+    }
+}
+
+/// The document of a row, if it has this key.
+pub fn record_with_key(
+    snapshot: &Snapshot,
+    collection: &CollectionInfo,
+    index: &IndexInfo,
+    key: &[u8],
+    row: RowId,
+) -> Result<Option<Record>> {
+    let Some(record) = snapshot.get(collection.records, &row.to_key()).mapped()? else { return Ok(None) };
+    let has_key = match keys_of(index, &view_of(record.head())?) {
+        Ok(keys) => keys.contains(key),
+        Err(error) if is_unindexable(&error) => false,
+        Err(error) => return Err(error),
+    };
+    Ok(has_key.then_some(record))
+}
+
+/// Makes the loaded tables those of the indexes; gives the tables.
+///
+/// # Errors
+/// `IndexBuildAborted`, storage errors.
+pub fn attach(build: &Build<'_>, writer: &mut Writer<'_>, loaded: Vec<LoadedIndex>) -> Result<Vec<TableId>> {
+    // A table can be attached once, so the transaction must not lose a conflict.
+    let mut loaded = Some(loaded);
+    writer.run_exclusive(|txn| {
+        let Some(loaded) = loaded.take() else {
+            return Err(Error::internal("an exclusive transaction lost a conflict"));
+        };
+        let mut write = build.open(txn)?;
+        let mut tables = Vec::new();
+        for part in loaded {
+            let (old, new) = (part.index.table, part.table.attach(write.txn)?);
+            let found = build.own_mut(&mut write).find(|building| building.index.table == old);
+            let building = found.ok_or_else(|| build.aborted())?;
+            let index = Arc::make_mut(&mut building.index);
+            index.table = new;
+            note_arrays(index, part.array_paths);
+            if new != old {
+                write.txn.drop_table(old).mapped()?;
+            }
+            tables.push(new);
+        }
+        finish(write, tables)
+    })
+}
+
+/// Bytes of entries in one transaction.
+const CHUNK_BYTES: u64 = 4 << 20;
+
+/// Fills a table by ordinary transactions, for as long as storage has no way of its own.
+pub struct TableBuilder<'b> {
+    build: &'b Build<'b>,
+    table: TableId,
+    txn: Option<Transaction>,
+}
+
+/// A table that was filled.
+pub struct BuiltTable {
+    table: TableId,
+}
+
+impl<'b> TableBuilder<'b> {
+    fn new(build: &'b Build<'b>, index: &IndexInfo) -> Self {
+        TableBuilder { build, table: index.table, txn: None }
+    }
+
+    fn push(&mut self, key: &[u8], head: &[u8]) -> Result<()> {
+        let store = self.build.database.store();
+        let txn = self.txn.get_or_insert_with(|| store.begin());
+        txn.put(self.table, key, head).mapped()?;
+        if txn.pending_bytes() > CHUNK_BYTES {
+            self.commit()?;
+        }
+        Ok(())
+    }
+
+    fn commit(&mut self) -> Result<()> {
+        match self.txn.take() {
+            Some(txn) => txn.commit().map(drop).mapped(),
+            None => Ok(()),
+        }
+    }
+
+    fn finish(mut self) -> Result<BuiltTable> {
+        self.commit()?;
+        Ok(BuiltTable { table: self.table })
+    }
+}
+
+impl BuiltTable {
+    fn attach(self, _txn: &mut Transaction) -> Result<TableId> {
+        Ok(self.table)
+    }
+}
