@@ -112,6 +112,81 @@ fn plans_are_shown() {
 }
 
 #[test]
+fn counts_are_read_off_and_documents_left_alone() {
+    let db = numbers(3_000);
+    index(&db, r#"{"a": 1, "b": -1}"#, "ab", "");
+    let group = r#"{"$group": {"_id": 1, "n": {"$sum": 1}}}"#;
+    let matched = r#"{"$match": {"a": {"$gte": 2}}}"#;
+    for (pipeline, wanted, stage) in [
+        (format!("[{matched}, {group}]"), r#"{"_id":1,"n":2400}"#, "COUNT_SCAN"),
+        (format!(r#"[{matched}, {{"$sort": {{"b": 1}}}}, {group}]"#), r#"{"_id":1,"n":2400}"#, "COUNT_SCAN"),
+        (format!(r#"[{matched}, {{"$count": "n"}}]"#), r#"{"n":2400}"#, "COUNT_SCAN"),
+        (format!(r#"[{{"$match": {{}}}}, {group}]"#), r#"{"_id":1,"n":3000}"#, "RECORD_STORE_FAST_COUNT"),
+        (
+            r#"[{"$group": {"_id": null, "n": {"$count": {}}, "twice": {"$sum": 2}}}, {"$project": {"_id": 0}}]"#.into(),
+            r#"{"n":3000,"twice":6000}"#,
+            "RECORD_STORE_FAST_COUNT",
+        ),
+    ] {
+        assert_eq!(db.find(&format!(r#"{{"aggregate": "c", "pipeline": {pipeline}, "cursor": {{}}}}"#)), [wanted]);
+        let told = db.ok(&format!(
+            r#"{{"explain": {{"aggregate": "c", "pipeline": {pipeline}, "cursor": {{}}}}, "verbosity": "executionStats"}}"#
+        ));
+        let at = |path: &str| format!("stages.0.$cursor.{path}");
+        assert_eq!(told.str(&at("queryPlanner.winningPlan.stage")).as_deref(), Some(stage), "{}", told.text());
+        assert_eq!(told.i64(&at("executionStats.totalDocsExamined")), Some(0), "{pipeline}");
+    }
+    // Skip and limit count too; a limit before a skip leaves what it leaves.
+    for (stages, wanted) in [
+        (r#"{"$skip": 2390}, {"$limit": 100}"#, Some(10)),
+        (r#"{"$limit": 100}, {"$skip": 30}"#, Some(70)),
+        (r#"{"$limit": 30}, {"$skip": 30}"#, None),
+        (r#"{"$skip": 5000}"#, None),
+    ] {
+        let pipeline = format!("[{matched}, {stages}, {group}]");
+        let found = db.find(&format!(r#"{{"aggregate": "c", "pipeline": {pipeline}, "cursor": {{}}}}"#));
+        let wanted: Vec<String> = wanted.iter().map(|n| format!(r#"{{"_id":1,"n":{n}}}"#)).collect();
+        assert_eq!(found, wanted, "{stages}");
+    }
+    let one = db.ok(r#"{"explain": {"count": "c", "query": {"_id": 7}}, "verbosity": "executionStats"}"#);
+    assert_eq!(one.i64("executionStats.totalDocsExamined"), Some(0));
+    assert_eq!(db.ok(r#"{"count": "c", "query": {"_id": 7}}"#).i64("n"), Some(1));
+}
+
+#[test]
+fn skipping_does_not_read_what_it_skips() {
+    let db = numbers(3_000);
+    index(&db, r#"{"a": 1, "b": -1}"#, "ab", "");
+    for (query, docs) in [
+        (r#""skip": 2990"#, 10),
+        (r#""sort": {"_id": -1}, "skip": 1000, "limit": 5"#, 5),
+        (r#""filter": {"a": {"$gte": 9}}, "sort": {"a": 1, "b": -1}, "skip": 280"#, 20),
+        (r#""filter": {"a": 3, "b": {"$lt": 100}}, "sort": {"b": 1}, "skip": 4, "limit": 2"#, 2),
+        // A filter that the bounds do not decide is asked about every row.
+        (r#""filter": {"a": 9, "c": null}, "skip": 10"#, 300),
+        (r#""filter": {"b": {"$gte": 2000}}, "skip": 10"#, 3_000),
+    ] {
+        let told =
+            db.ok(&format!(r#"{{"explain": {{"find": "c", {query}}}, "verbosity": "executionStats"}}"#));
+        assert_eq!(told.i64("executionStats.totalDocsExamined"), Some(docs), "{query}: {}", told.text());
+        // The same rows as without skipping.
+        let skip: usize =
+            query.split("\"skip\": ").nth(1).unwrap().split(',').next().unwrap().parse().unwrap();
+        let all = query
+            .replace(&format!("\"skip\": {skip}"), "\"skip\": 0")
+            .replace("\"limit\"", "\"batchSize\": 10000, \"comment\"");
+        let found = db.find(&format!(r#"{{"find": "c", "batchSize": 10000, {query}}}"#));
+        let mut whole = db.find(&format!(
+            r#"{{"find": "c", {all}{}}}"#,
+            if all.contains("batchSize") { "" } else { r#", "batchSize": 10000"# }
+        ));
+        whole.drain(..skip);
+        whole.truncate(found.len());
+        assert_eq!(found, whole, "{query}");
+    }
+}
+
+#[test]
 fn explain_knows_its_commands() {
     let db = numbers(3);
     db.fails(r#"{"explain": {"find": "c"}, "verbosity": "loud"}"#, 2);

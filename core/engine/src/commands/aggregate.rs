@@ -16,7 +16,7 @@ use crate::exec::{QuerySpec, open_rows};
 use crate::plan::Hint;
 use crate::request::Request;
 use multifora_model::{DocBuilder, Error, ErrorCode, RawDoc, RawValue, Result};
-use multifora_query::stage::{Pipeline, Stage};
+use multifora_query::stage::{CountingGroup, Pipeline, Stage};
 use multifora_storage::Snapshot;
 
 /// The command's row.
@@ -169,33 +169,35 @@ fn open_source(
 
 impl AggregateQuery<'_> {
     /// The stage after the planned ones, when all it wants to know is how many documents there are
-    /// (`$count`, and the `$group` that drivers send for countDocuments).
+    /// (`$count`, and a `$group` like the one that drivers send for countDocuments).
     pub fn count_shape(&self) -> Option<CountShape<'_>> {
         match self.pipeline.stages().get(self.planned_stages)? {
-            Stage::Count(name) => Some(CountShape { id: None, name }),
-            Stage::Group(group) => group.as_plain_count().map(|(id, name)| CountShape { id: Some(id), name }),
+            Stage::Count(name) => Some(CountShape::Field(name)),
+            Stage::Group(group) => group.as_counting().map(CountShape::Group),
             _ => None,
         }
     }
 }
 
-/// The document that a counting stage makes of the number of documents.
-pub struct CountShape<'q> {
-    id: Option<RawValue<'q>>,
-    name: &'q str,
+/// A stage that makes one document of the number of documents.
+pub enum CountShape<'q> {
+    /// `$count`, with the field's name.
+    Field(&'q str),
+    /// `$group`.
+    Group(CountingGroup<'q>),
 }
 
 impl CountShape<'_> {
     /// Nothing gives nothing.
-    fn documents(&self, n: u64) -> Vec<Vec<u8>> {
-        if n == 0 {
-            return Vec::new();
+    pub fn documents(&self, n: u64) -> Vec<Vec<u8>> {
+        match self {
+            _ if n == 0 => Vec::new(),
+            CountShape::Group(group) => group.document(n).into_iter().collect(),
+            CountShape::Field(name) => {
+                let mut doc = DocBuilder::new();
+                doc.count(name, n);
+                vec![doc.finish()]
+            }
         }
-        let mut doc = DocBuilder::new();
-        if let Some(id) = self.id {
-            doc.append("_id", id);
-        }
-        doc.count(self.name, n);
-        vec![doc.finish()]
     }
 }

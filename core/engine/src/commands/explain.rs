@@ -9,12 +9,13 @@ use super::{CommandSpec, aggregate, count, distinct, find};
 use crate::catalog::{self, CollectionInfo, Namespace};
 use crate::context::CommandContext;
 use crate::exec::compile::{compile_context, compile_filter, compile_order};
-use crate::exec::count::{is_whole_collection, plan_count, run_count};
+use crate::exec::count::{is_whole_collection, run_count};
 use crate::exec::explain::{Explained, Run, Stage, row_stages};
-use crate::exec::{QuerySpec, RowStream, pipeline};
-use crate::plan::{self, Access, Plan};
+use crate::exec::{CommandResources, QuerySpec, RowStream, pipeline};
+use crate::plan::{self, Access, Plan, plan_count};
 use crate::request::Request;
 use multifora_model::{DocBuilder, ElementType, Error, ErrorCode, RawDoc, RawValue, Result};
+use multifora_query::stage::Documents;
 use multifora_storage::Snapshot;
 use std::time::Instant;
 
@@ -137,6 +138,28 @@ impl<'q> Subject<'q> {
         reply.end().end();
     }
 
+    /// A plan whose rows are counted, below these stages.
+    fn explained_count<'s>(&'s self, stages: Vec<Stage<'s>>) -> Explained<'s> {
+        let whole = self.collection.is_some() && is_whole_collection(self.spec, &self.plan);
+        let by_keys = matches!(&self.plan.access, Access::Index(scan) if scan.decides);
+        Explained {
+            only_stage: whole.then_some("RECORD_STORE_FAST_COUNT"),
+            ..self.explained(stages, by_keys)
+        }
+    }
+
+    /// Counts; what is returned is the number.
+    fn run_count(&self) -> Result<Run> {
+        let began = Instant::now();
+        let (returned, examined) = match &self.collection {
+            Some(collection) => {
+                run_count(&self.snapshot, collection, self.spec, &self.plan, &self.ctx.interrupt)?
+            }
+            None => Default::default(),
+        };
+        Ok(Run { returned, examined, millis: millis_since(began) })
+    }
+
     /// Opens the plan's rows, when there is a collection.
     fn rows(&self) -> Result<Option<RowStream>> {
         match &self.collection {
@@ -234,23 +257,11 @@ fn count(
     let query = count::parse(ctx, request)?;
     let filter = request.body.get("query").and_then(RawValue::as_doc);
     let subject = Subject::new(ctx, &query.ns, &query.spec, filter, |s, c, q| plan_count(s, c, q))?;
-    let whole = subject.collection.is_some() && is_whole_collection(&query.spec, &subject.plan);
-    let by_keys = matches!(&subject.plan.access, Access::Index(scan) if scan.decides);
-    let explained = Explained {
-        stages: vec![Stage::Named("COUNT")],
-        only_stage: whole.then_some("RECORD_STORE_FAST_COUNT"),
-        ..subject.explained(Vec::new(), by_keys)
-    };
+    let explained = subject.explained_count(vec![Stage::Named("COUNT")]);
     reply.str("explainVersion", "1");
     subject.write_planner(&explained, reply);
     if verbosity != Verbosity::QueryPlanner {
-        let began = Instant::now();
-        let mut run = Run::default();
-        if let Some(collection) = &subject.collection {
-            run.examined =
-                run_count(&subject.snapshot, collection, &query.spec, &subject.plan, &ctx.interrupt)?.1;
-        }
-        run.millis = millis_since(began);
+        let run = Run { returned: 0, ..subject.run_count()? };
         write_execution(&explained, &run, verbosity, reply);
     }
     write_surroundings(ctx, request, reply);
@@ -281,23 +292,33 @@ pub fn aggregate(
     reply: &mut DocBuilder,
 ) -> Result<()> {
     let filter = leading_match(query);
+    let counting = query.count_shape();
     let subject =
         Subject::new(ctx, &query.ns, &query.spec, filter.as_deref().and_then(RawDoc::framed), |s, c, q| {
-            plan::plan(s, c, q)
+            if counting.is_some() { plan_count(s, c, q) } else { plan::plan(s, c, q) }
         })?;
     let sort = query.stages.iter().filter_map(|s| s.value.as_doc()?.get("$sort")?.as_doc()).next();
     let stages = row_stages(&query.spec, &subject.plan, sort);
     if query.planned_stages >= query.pipeline.stages().len() {
         return write_all(&subject, stages, request, verbosity, reply);
     }
-    let explained = subject.explained(stages, false);
+    let explained = match counting {
+        Some(_) => subject.explained_count(row_stages(&query.spec, &subject.plan, None)),
+        None => subject.explained(stages, false),
+    };
     reply.str("explainVersion", "1").start_array("stages").push_start_doc().start_doc("$cursor");
     subject.write_planner(&explained, reply);
     let mut returned = None;
     if verbosity != Verbosity::QueryPlanner {
         let began = Instant::now();
         let mut run = Run::default();
-        if let Some(mut rows) = subject.rows()? {
+        if let Some(counting) = &counting {
+            run = subject.run_count()?;
+            let mut counted = Documents::new(counting.documents(run.returned));
+            let mut rest = query.pipeline.start(query.planned_stages + 1);
+            let resources = CommandResources::new(&ctx.interrupt);
+            returned = Some(rest.collect(&mut counted, &resources)?.len() as u64);
+        } else if let Some(mut rows) = subject.rows()? {
             let mut rest = query.pipeline.start(query.planned_stages);
             returned = Some(pipeline::drain(&subject.snapshot, &mut rows, &mut rest, &ctx.interrupt)?);
             run.examined = rows.examined();

@@ -4,13 +4,10 @@ use super::source::{Examined, IndexRows};
 use super::{QuerySpec, RowStream};
 use crate::catalog::CollectionInfo;
 use crate::interrupt::Interrupt;
-use crate::plan::{self, Access, IndexScan, Plan, key_range};
+use crate::plan::{Access, IndexScan, MAX_WHOLE_RANGES, Plan, key_range, plan_count};
 use crate::storage_error::from_storage;
 use multifora_model::Result;
 use multifora_storage::Read;
-
-/// Most contiguous ranges that are counted one by one instead of being scanned.
-const MAX_COUNTED_RANGES: usize = 10_000;
 
 /// How many rows `spec` selects, its skip and limit applied.
 ///
@@ -24,14 +21,6 @@ pub fn count_rows(
 ) -> Result<u64> {
     let plan = plan_count(reads, collection, spec)?;
     Ok(run_count(reads, collection, spec, &plan, interrupt)?.0)
-}
-
-/// The plan of a count: order does not matter, all rows have to be looked at.
-///
-/// # Errors
-/// As [`plan::plan`].
-pub fn plan_count(reads: &dyn Read, collection: &CollectionInfo, spec: &QuerySpec) -> Result<Plan> {
-    plan::plan(reads, collection, &QuerySpec { sort: None, ..spec.clone() })
 }
 
 /// Whether the whole collection is counted, which is one number in its table's root.
@@ -55,6 +44,11 @@ pub fn run_count(
     let all = match &plan.access {
         _ if is_whole_collection(spec, plan) => reads.count(collection.records).map_err(from_storage)?,
         Access::Nothing => 0,
+        Access::Id(lookup) if lookup.decides => {
+            let entry = reads.get(lookup.index.table, &lookup.key).map_err(from_storage)?;
+            examined.keys += u64::from(entry.is_some());
+            u64::from(entry.is_some())
+        }
         Access::Index(scan) if scan.decides => count_keys(reads, scan, interrupt, &mut examined)?,
         _ => return count_by_reading(reads, collection, spec, plan, interrupt),
     };
@@ -85,7 +79,7 @@ fn count_keys(
     interrupt: &Interrupt,
     examined: &mut Examined,
 ) -> Result<u64> {
-    let whole = scan.bounds.ranges(MAX_COUNTED_RANGES);
+    let whole = scan.bounds.ranges(MAX_WHOLE_RANGES);
     let mut found = 0;
     if whole.exact {
         for range in &whole.ranges {

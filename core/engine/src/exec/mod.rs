@@ -128,6 +128,9 @@ impl RowStream {
         if self.left == Some(0) {
             return Ok(None);
         }
+        if self.skip > 0 && matches!(self.order, Order::AsFound) {
+            self.skip -= self.found.skip(self.skip, interrupt)?;
+        }
         loop {
             let row = match &mut self.order {
                 Order::AsFound => self.found.next(reads, interrupt)?,
@@ -194,6 +197,15 @@ impl FoundRows {
             records,
             filter: spec.filter.clone().filter(|filter| !decided && !filter.is_always_true()),
         })
+    }
+
+    /// Leaves out up to `n` rows without reading them, where every candidate is one; gives how many it left out.
+    fn skip(&mut self, n: u64, interrupt: &Interrupt) -> Result<u64> {
+        let all_match = match &self.access {
+            Access::Index(scan) => scan.decides,
+            _ => self.filter.is_none(),
+        };
+        if all_match { self.source.skip(n, interrupt) } else { Ok(0) }
     }
 
     fn next(&mut self, reads: &dyn Read, interrupt: &Interrupt) -> Result<Option<Row>> {

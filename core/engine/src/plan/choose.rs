@@ -22,6 +22,8 @@ use std::sync::Arc;
 
 /// Most ranges of one candidate that are counted; beyond, the rest is taken to be like them.
 const MAX_COUNTED_RANGES: usize = 64;
+/// Most whole ranges that a count asks storage about; beyond, keys are gone through.
+pub(crate) const MAX_WHOLE_RANGES: usize = 10_000;
 /// Most ranges that bounds are taken apart into.
 const MAX_RANGES: usize = 1 << 16;
 /// Collections below this size are read through an index whenever one fits: the difference is
@@ -39,6 +41,30 @@ const SORT_COST: f64 = 0.05;
 /// # Errors
 /// `BadValue` for a hint that names no index, the codes of `min` and `max`, storage errors.
 pub fn plan(reads: &dyn Read, collection: &CollectionInfo, spec: &QuerySpec) -> Result<Plan> {
+    plan_to(Purpose::Read, reads, collection, spec)
+}
+
+/// Chooses the access path of a count: the order does not matter, and rows that an index decides about are not read.
+///
+/// # Errors
+/// As [`plan`].
+pub fn plan_count(reads: &dyn Read, collection: &CollectionInfo, spec: &QuerySpec) -> Result<Plan> {
+    plan_to(Purpose::Count, reads, collection, &QuerySpec { sort: None, ..spec.clone() })
+}
+
+/// What becomes of the rows.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    Read,
+    Count,
+}
+
+fn plan_to(
+    purpose: Purpose,
+    reads: &dyn Read,
+    collection: &CollectionInfo,
+    spec: &QuerySpec,
+) -> Result<Plan> {
     let everything = FilterNode::AlwaysTrue;
     let root = spec.filter.as_ref().map_or(&everything, |filter| filter.root());
     let conjuncts = Conjuncts::of(root);
@@ -60,7 +86,7 @@ pub fn plan(reads: &dyn Read, collection: &CollectionInfo, spec: &QuerySpec) -> 
     if let Some(Hint::Natural { backwards }) = spec.hint {
         return Ok(table(spec, backwards));
     }
-    Chooser { reads, collection, spec }.choose(&conjuncts, hinted)
+    Chooser { purpose, reads, collection, spec }.choose(&conjuncts, hinted)
 }
 
 fn table(spec: &QuerySpec, backwards: bool) -> Plan {
@@ -99,6 +125,7 @@ fn id_lookup(collection: &CollectionInfo, conjuncts: &Conjuncts<'_>) -> Option<I
 }
 
 struct Chooser<'q> {
+    purpose: Purpose,
     reads: &'q dyn Read,
     collection: &'q CollectionInfo,
     spec: &'q QuerySpec,
@@ -148,7 +175,12 @@ impl Chooser<'_> {
             return Ok(None);
         }
         let keys = self.count_keys(&candidate.index, &candidate.bounds)?;
-        let docs = keys * kept_share(&candidate.bounds);
+        // Whole ranges are counted in the tree's nodes, and other keys without their documents.
+        let (keys, docs) = match self.purpose == Purpose::Count && candidate.decides {
+            true if candidate.bounds.ranges(MAX_WHOLE_RANGES).exact => (0.0, 0.0),
+            true => (keys, 0.0),
+            false => (keys, keys * kept_share(&candidate.bounds)),
+        };
         let in_order = self.spec.sort.is_none() || order.is_some();
         let scan = IndexScan {
             index: candidate.index,

@@ -18,8 +18,8 @@ pub mod interval;
 mod partial;
 mod values;
 
-pub(crate) use choose::key_range;
-pub use choose::plan;
+pub(crate) use choose::{MAX_WHOLE_RANGES, key_range};
+pub use choose::{plan, plan_count};
 pub use hint::Hint;
 pub(crate) use hint::natural_direction;
 

@@ -90,19 +90,6 @@ pub enum FieldSource {
     },
 }
 
-impl Group {
-    /// The constant `_id` and the field's name, when the group does nothing but count all documents
-    /// by adding up ones (what drivers send for `countDocuments`).
-    pub fn as_plain_count(&self) -> Option<(RawValue<'_>, &str)> {
-        let GroupKey::Expr(key) = &self.key else { return None };
-        let [field] = self.fields.as_slice() else { return None };
-        let FieldSource::Values { operator, value, .. } = &field.source else { return None };
-        let one = value.as_const().is_some_and(|v| v.as_i32() == Some(1));
-        let counts = *operator == "$count" || *operator == "$sum" && one;
-        Some((key.as_const()?, field.name.as_str())).filter(|_| counts)
-    }
-}
-
 impl GroupKey {
     /// The key of a document.
     fn of<'e>(&'e self, cx: &EvalContext<'e>) -> Result<Val<'e>> {

@@ -28,9 +28,10 @@ pub(super) fn leading(stages: &[Stage]) -> Leading {
             // A condition after the sort may as well come before it.
             Stage::Match(filter) if !windowed => lead.filter = Some(both(lead.filter.take(), filter)),
             Stage::Sort { spec, .. } if lead.sort.is_none() && !windowed => lead.sort = Some(spec.clone()),
-            Stage::Skip(n) if lead.limit.is_none() => {
+            Stage::Skip(n) => {
                 windowed = true;
                 lead.skip = lead.skip.saturating_add(*n);
+                lead.limit = lead.limit.map(|limit| limit.saturating_sub(*n));
             }
             Stage::Limit(n) => {
                 windowed = true;

@@ -155,7 +155,7 @@ fn the_engine_sees_the_beginning() {
     )
     .unwrap();
     let lead = pipeline.leading();
-    assert_eq!((lead.stage_count, lead.skip, lead.limit), (7, 3, Some(5)));
+    assert_eq!((lead.stage_count, lead.skip, lead.limit), (8, 4, Some(4)));
     assert!(lead.sort.is_some());
     assert!(
         matches!(lead.filter.as_ref().map(Filter::root), Some(crate::filter::FilterNode::And(nodes)) if nodes.len() == 2)
@@ -169,14 +169,44 @@ fn the_engine_sees_the_beginning() {
 }
 
 #[test]
-fn counting_is_recognised() {
-    let count = |stages: &str| match &compile(stages).unwrap().stages()[0] {
-        Stage::Group(group) => group.as_plain_count().map(|(id, name)| (format!("{id:?}"), name.to_owned())),
-        _ => None,
+fn counting_gives_what_grouping_gives() {
+    let group = |id: &str, fields: &str| format!(r#"[{{"$group":{{"_id":{id}{fields}}}}}]"#);
+    for (stages, counts) in [
+        (group("1", r#","n":{"$sum":1}"#), true),
+        (group("null", r#","n":{"$count":{}},"m":{"$sum":7},"long":{"$sum":{"$numberLong":"3"}}"#), true),
+        (group(r#"{"a":1}"#, r#","n":{"$sum":1.0},"f":{"$sum":0.1},"s":{"$sum":"x"}"#), true),
+        (group(r#""k""#, r#","big":{"$sum":2000000000},"low":{"$sum":{"$numberDouble":"-Infinity"}}"#), true),
+        (group("null", ""), true),
+        (group(r#""$a""#, r#","n":{"$sum":1}"#), false),
+        (group("1", r#","n":{"$sum":"$a"}"#), false),
+        (group("1", r#","n":{"$avg":1}"#), false),
+        (group("1", r#","n":{"$sum":1},"m":{"$max":"$a"}"#), false),
+        (group("1", r#","n":{"$sum":{"$numberDecimal":"0.1"}}"#), false),
+    ] {
+        let compiled = compile(&stages).unwrap();
+        let Stage::Group(spec) = &compiled.stages()[0] else { panic!("no group") };
+        let counting = spec.as_counting();
+        assert_eq!(counting.is_some(), counts, "{stages}");
+        let Some(counting) = counting else { continue };
+        for n in [0, 1, 2, 3, 10, 1_000] {
+            let documents = vec![extjson::parse_document(r#"{"a":1}"#).unwrap(); n];
+            let mut source = Documents::new(documents);
+            let mut run = compiled.start(0);
+            let grouped = run.advance(&mut source, &NoResources).unwrap();
+            let grouped = grouped.then(|| run.current(&source).to_raw().unwrap().into_owned());
+            assert_eq!(counting.document(n as u64), grouped, "{n} documents: {stages}");
+        }
+    }
+}
+
+#[test]
+fn skips_behind_a_limit_are_part_of_the_query() {
+    let lead = |stages: &str| {
+        let lead = compile(stages).unwrap().leading();
+        (lead.skip, lead.limit, lead.stage_count)
     };
-    assert_eq!(count(r#"[{"$group":{"_id":1,"n":{"$sum":1}}}]"#), Some(("int(1)".into(), "n".into())));
-    assert_eq!(count(r#"[{"$group":{"_id":"$a","n":{"$sum":1}}}]"#), None);
-    assert_eq!(count(r#"[{"$group":{"_id":1,"n":{"$sum":"$a"}}}]"#), None);
+    assert_eq!(lead(r#"[{"$skip":2},{"$limit":5},{"$skip":3},{"$limit":9}]"#), (5, Some(2), 4));
+    assert_eq!(lead(r#"[{"$limit":5},{"$skip":7},{"$match":{}}]"#), (7, Some(0), 2));
 }
 
 #[test]
