@@ -7,6 +7,7 @@
 
 mod dropped;
 mod release;
+mod relocate;
 mod tables;
 mod walk;
 
@@ -25,14 +26,13 @@ use crate::state::State;
 use crate::store::Shared;
 use crate::superblock::{MAX_REGIONS, RegionEntry, Superblock};
 use crate::tree::Tree;
+use relocate::Relocation;
 use std::sync::Arc;
 use walk::{Walk, Written};
 
 /// A checkpoint is due when the log has left this part of the file behind, and at the latest after so many bytes.
 const LOG_PART_OF_FILE: u64 = 16;
 const LOG_BYTES: u64 = 64 << 20;
-/// Files below this size are not worth moving anything in.
-const MOVE_FROM_BYTES: u64 = 2 << 20;
 /// Less than this at the end of the file is left there.
 const TRIM_FROM_BYTES: u64 = 256 << 10;
 
@@ -45,14 +45,25 @@ pub(crate) struct Newest {
     regions_to_release: Vec<Extent>,
     /// What an attempt that came to nothing had taken from the commit section.
     carried: Pending,
+    relocation: Relocation,
+    /// Bytes that it wrote.
+    written_bytes: u64,
     /// Checkpoints since the store was opened.
     pub(crate) taken: u64,
 }
 
 impl Newest {
     pub(crate) fn new(superblock: Superblock, tables_tree: Tree) -> Newest {
-        let (to_release, regions_to_release, carried) = Default::default();
-        Newest { superblock, tables_tree, to_release, regions_to_release, carried, taken: 0 }
+        Newest {
+            superblock,
+            tables_tree,
+            to_release: Vec::new(),
+            regions_to_release: Vec::new(),
+            carried: Pending::default(),
+            relocation: Relocation::default(),
+            written_bytes: 0,
+            taken: 0,
+        }
     }
 
     /// What it dropped and nobody may use yet.
@@ -95,8 +106,15 @@ impl FileStore {
             self.releases.free(&self.space);
             return Ok(());
         }
+        let limit = self.loose_from();
+        if let Some(limit) = limit {
+            let written_bytes = newest.written_bytes;
+            // What cannot be read cannot be moved; the checkpoint does not need it.
+            let _ = self.relocate(shared, &mut newest.relocation, limit, written_bytes);
+        }
         let Cut { state, pending } = self.cut(shared, &mut newest);
-        let result = self.write_and_publish(shared, &state, &pending, &mut newest);
+        let below = limit.unwrap_or(u64::MAX);
+        let result = self.write_and_publish(shared, &state, &pending, &mut newest, below);
         let epoch = state.pages.epoch;
         if let Err(error) = result {
             newest.carried = pending;
@@ -115,6 +133,13 @@ impl FileStore {
             && newest.to_release.is_empty()
             && newest.regions_to_release.is_empty()
             && self.regions_after(sequence).1.is_empty()
+            && (newest.relocation.settled_at == Some(sequence) || self.loose_from().is_none())
+    }
+
+    /// Whether a checkpoint would make the file shorter although nothing has changed.
+    pub(crate) fn wants_relocation(&self, sequence: u64) -> bool {
+        let is_settled = |newest: &Newest| newest.relocation.settled_at == Some(sequence);
+        self.newest.try_lock().is_some_and(|newest| !is_settled(&newest)) && self.loose_from().is_some()
     }
 
     /// Takes the newest state, and begins the next epoch.
@@ -135,14 +160,10 @@ impl FileStore {
         state: &State,
         pending: &Pending,
         newest: &mut Newest,
+        below: u64,
     ) -> Result<()> {
         let checkpoint = newest.superblock.checkpoint + 1;
-        let limit = {
-            let space = self.space.lock();
-            let is_loose = space.end() > MOVE_FROM_BYTES && space.free_bytes() > space.end() * 15 / 100;
-            if is_loose { space.used_bytes() + space.used_bytes() / 16 } else { u64::MAX }
-        };
-        let mut walk = Walk::new(self, BlockWriter::for_checkpoint(checkpoint, limit));
+        let mut walk = Walk::new(self, BlockWriter::for_checkpoint(checkpoint, below));
         let written = walk.state(state, newest.tables_tree.clone(), pending).and_then(|written| {
             if planted(Fault::ReusedEarly) {
                 let mut space = self.space.lock();
@@ -159,6 +180,7 @@ impl FileStore {
                 return Err(error);
             }
         };
+        newest.written_bytes = walk.writer.written_bytes;
         // Commits that the superblock holds and the log does not would leave a gap in the log.
         let result = self.log.wait(&shared.section, Until::Sequence(state.sequence));
         result

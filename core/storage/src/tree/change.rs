@@ -1,13 +1,14 @@
 //! Changing a tree: descend, copy what is shared, note the change in its leaf, divide what grew too large and join what
 //! grew too small.
 
-use super::Tree;
 use super::leaf::{Change, Leaf, Old, fit_together};
 use super::node::{
     BRANCH_FILL, BRANCH_MAX_CHILDREN, BlockRole, Body, Branch, Child, Context, Link, Node, misplaced,
 };
-use super::packed::Packed;
+use super::packed::{EntryRef, Packed, PackedBuilder};
+use super::{Tree, key_prefix};
 use crate::error::Result;
+use crate::record::{FreshValue, ValueRef};
 use std::sync::Arc;
 
 /// What a change did to a node.
@@ -49,6 +50,31 @@ impl Tree {
         }
         self.shrink(context)?;
         Ok(outcome.old)
+    }
+
+    /// Takes the leaf in which `key` belongs, and its path, into memory as if it had been changed; with `values_from` also
+    /// the leaf's values that lie from there on in the file.
+    pub(crate) fn renew(
+        &mut self,
+        key: &[u8],
+        values_from: Option<u64>,
+        context: &Context<'_>,
+    ) -> Result<()> {
+        let prefix = key_prefix(key);
+        let Some(mut link) = self.root.as_mut() else { return Ok(()) };
+        let mut facts = (self.count, self.has_values);
+        for level in (1..=self.height).rev() {
+            let branch = link.make_own(level, facts, context)?.branch_mut().ok_or_else(misplaced)?;
+            let at = branch.child_for(prefix, key);
+            let child = branch.children.get_mut(at).ok_or_else(misplaced)?;
+            facts = (child.count, child.has_values);
+            link = &mut child.link;
+        }
+        let leaf = link.make_own(0, facts, context)?.leaf_mut().ok_or_else(misplaced)?;
+        if let Some(from) = values_from {
+            *leaf = Leaf::held(renew_values(&*leaf.merge_whole(context)?, from, context)?);
+        }
+        Ok(())
     }
 
     /// A root over the old one and its right parts.
@@ -169,6 +195,23 @@ fn change_leaf(
     Ok(Outcome { old, right, is_empty: leaf.count() == 0, is_small: was_delete && leaf.is_small() })
 }
 
+/// The same leaf, with the values that lie from `from` on in the file taken into memory.
+fn renew_values(leaf: &Packed, from: u64, context: &Context<'_>) -> Result<Arc<Packed>> {
+    let mut builder = PackedBuilder::with_capacity(leaf.len(), leaf.raw_bytes());
+    for entry in leaf.iter() {
+        let renewed = entry.values.iter().map(|value| match value.pointer() {
+            Some(pointer) if pointer.offset >= from => {
+                let bytes = context.pages.value(&pointer, context.table)?;
+                Ok(ValueRef::Fresh(FreshValue::new(&bytes)))
+            }
+            _ => Ok(value.clone()),
+        });
+        let values = renewed.collect::<Result<Vec<_>>>()?;
+        builder.push(EntryRef { values: &values, ..entry });
+    }
+    Ok(Arc::new(builder.finish()))
+}
+
 /// The child over a leaf that follows `left`.
 fn child_of(left: &Packed, right: &Arc<Packed>, epoch: u64) -> Child {
     let separator = shortest_separator(left.key(left.len().saturating_sub(1)), right.key(0)).to_vec();
@@ -243,10 +286,8 @@ fn join_leaves(a: &Child, b: &Child, context: &Context<'_>) -> Result<Option<Bod
         return Ok(None);
     }
     let (left, right) = (left.merge_whole(context)?, right.merge_whole(context)?);
-    let mut builder = super::packed::PackedBuilder::with_capacity(
-        left.len() + right.len(),
-        left.raw_bytes() + right.raw_bytes(),
-    );
+    let mut builder =
+        PackedBuilder::with_capacity(left.len() + right.len(), left.raw_bytes() + right.raw_bytes());
     left.iter().chain(right.iter()).for_each(|entry| builder.push(entry));
     Ok(Some(Body::Leaf(Arc::new(Leaf::held(Arc::new(builder.finish()))))))
 }

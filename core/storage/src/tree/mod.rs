@@ -13,7 +13,7 @@ mod packed;
 pub(crate) use change::shortest_separator;
 pub(crate) use cursor::{Cursor, FoundRef};
 pub(crate) use leaf::{Change, Found, LEAF_TARGET_BYTES, stored_values};
-pub(crate) use node::{BRANCH_MAX_CHILDREN, BlockRole, Body, Branch, Child, Context, Link, Node};
+pub(crate) use node::{BRANCH_MAX_CHILDREN, BlockRole, Body, Branch, Child, Context, LeafView, Link, Node};
 pub(crate) use packed::{EntryRef, Packed, PackedBuilder};
 
 use crate::block::BlockPointer;
