@@ -35,6 +35,7 @@ pub struct Counters {
     pub bytes_out: Counter,
     pub requests: Counter,
     pub ttl_passes: Counter,
+    pub ttl_sub_passes: Counter,
     pub ttl_deleted_documents: Counter,
     pub cursors_timed_out: Counter,
     pub cursors_opened: Counter,

@@ -24,6 +24,10 @@ pub const MAX_WRITE_BATCH: usize = 100_000;
 pub const MAX_WIRE_VERSION: i32 = 21;
 /// Most bytes of a client's name and address kept per connection.
 pub const MAX_CLIENT_METADATA_BYTES: usize = 512;
+/// Expired documents that are deleted in one go.
+pub const TTL_BATCH_DOCS: u64 = 1_000;
+/// Expired documents of one index before another index has its turn (MongoDB's `ttlIndexDeleteTargetDocs`).
+pub const TTL_INDEX_SHARE_DOCS: u64 = 50_000;
 /// Memory in which createIndexes sorts; what does not fit goes to temporary files.
 pub const INDEX_SORT_BYTES: usize = 64 << 20;
 /// The same for each of several indexes of one command, at least.

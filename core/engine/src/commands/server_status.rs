@@ -95,6 +95,7 @@ fn metrics(ctx: &CommandContext<'_>, out: &mut DocBuilder) {
     out.start_doc("ttl");
     long(out, "deletedDocuments", counters.ttl_deleted_documents.get());
     long(out, "passes", counters.ttl_passes.get());
+    long(out, "subPasses", counters.ttl_sub_passes.get());
     out.end();
 }
 

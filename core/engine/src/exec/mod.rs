@@ -128,8 +128,8 @@ impl RowStream {
         if self.left == Some(0) {
             return Ok(None);
         }
-        if self.skip > 0 && matches!(self.order, Order::AsFound) {
-            self.skip -= self.found.skip(self.skip, interrupt)?;
+        if self.skip > 0 && matches!(self.order, Order::AsFound) && self.found.skip(self.skip)? {
+            self.skip = 0;
         }
         loop {
             let row = match &mut self.order {
@@ -199,13 +199,13 @@ impl FoundRows {
         })
     }
 
-    /// Leaves out up to `n` rows without reading them, where every candidate is one; gives how many it left out.
-    fn skip(&mut self, n: u64, interrupt: &Interrupt) -> Result<u64> {
+    /// Leaves out `n` rows without reading them; false where candidates have to be looked at.
+    fn skip(&mut self, n: u64) -> Result<bool> {
         let all_match = match &self.access {
             Access::Index(scan) => scan.decides,
             _ => self.filter.is_none(),
         };
-        if all_match { self.source.skip(n, interrupt) } else { Ok(0) }
+        if all_match { self.source.skip(n) } else { Ok(false) }
     }
 
     fn next(&mut self, reads: &dyn Read, interrupt: &Interrupt) -> Result<Option<Row>> {

@@ -102,26 +102,17 @@ impl Source {
 }
 
 impl Source {
-    /// Leaves out up to `n` candidates without looking at their documents; gives how many it left out. For access paths
-    /// whose every candidate matches.
-    pub fn skip(&mut self, n: u64, interrupt: &Interrupt) -> Result<u64> {
-        match (&mut self.kind, &self.seen) {
-            (Kind::Table(scan), None) => skip_entries(scan, n, interrupt),
-            (Kind::Index(rows), None) => rows.skip(n, interrupt, &mut self.examined),
-            _ => Ok(0),
-        }
+    /// Leaves out `n` candidates by their number alone; false where it cannot. For access paths whose every
+    /// candidate matches.
+    pub fn skip(&mut self, n: u64) -> Result<bool> {
+        let scan = match (&mut self.kind, &self.seen) {
+            (Kind::Table(scan), None) => scan,
+            (Kind::Index(IndexRows { way: Way::Scan { scan, checked: false }, .. }), None) => scan,
+            _ => return Ok(false),
+        };
+        scan.skip(n).map_err(from_storage)?;
+        Ok(true)
     }
-}
-
-/// Goes `n` entries on, or to the end; gives how many there were.
-fn skip_entries(scan: &mut Scan, n: u64, interrupt: &Interrupt) -> Result<u64> {
-    for skipped in 0..n {
-        interrupt.check()?;
-        if scan.next().map_err(from_storage)?.is_none() {
-            return Ok(skipped);
-        }
-    }
-    Ok(n)
 }
 
 fn next_in_table(
@@ -250,16 +241,6 @@ impl IndexRows {
                 }
             }
         }
-    }
-}
-
-impl IndexRows {
-    /// Leaves out up to `n` rows of a scan within one range; gives how many it left out.
-    fn skip(&mut self, n: u64, interrupt: &Interrupt, examined: &mut Examined) -> Result<u64> {
-        let Way::Scan { scan, checked: false } = &mut self.way else { return Ok(0) };
-        let skipped = skip_entries(scan, n, interrupt)?;
-        examined.keys += skipped;
-        Ok(skipped)
     }
 }
 

@@ -8,6 +8,7 @@ use multifora_storage::{
     Store, TableId, Transaction,
 };
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The engine.
 pub struct Multifora;
@@ -35,7 +36,7 @@ impl Engine for Multifora {
         };
         let store = Store::open(&location, &options)?;
         let (rows, index) = tables(&store)?;
-        Ok(Box::new(Open { store, rows, index, kind: settings.kind }))
+        Ok(Box::new(Open { store, rows, index, kind: settings.kind, newest_checkpoint: AtomicU64::new(0) }))
     }
 }
 
@@ -65,6 +66,7 @@ struct Open {
     rows: TableId,
     index: TableId,
     kind: Kind,
+    newest_checkpoint: AtomicU64,
 }
 
 fn key(id: u64) -> [u8; 8] {
@@ -176,7 +178,9 @@ impl Database for Open {
     }
 
     fn checkpoint_number(&self) -> Option<u64> {
-        Some(self.store.stats().checkpoint)
+        // While a checkpoint runs, the store may not know the last one's number.
+        let number = self.store.stats().checkpoint;
+        Some(self.newest_checkpoint.fetch_max(number, Ordering::Relaxed).max(number))
     }
 }
 

@@ -10,7 +10,7 @@ use crate::storage_error::MapStorage;
 use crate::write::Writer;
 use crate::write::transaction::framed;
 use multifora_model::{Error, Result};
-use multifora_storage::{Read, Record, RowId, Snapshot, TableId, Transaction};
+use multifora_storage::{BuiltTable, Read, Record, RowId, Snapshot, TableBuilder, TableId};
 use std::sync::Arc;
 
 /// What currentOp calls it.
@@ -31,7 +31,7 @@ pub fn load(build: &Build<'_>, scanned: ScannedIndex) -> Result<LoadedIndex> {
     let ScannedIndex { index, entries, array_paths } = scanned;
     build.progress.begin(PHASE, entries.count());
     let entries = entries.finish()?;
-    let builder = TableBuilder::new(build, &index);
+    let builder = build.database.store().build_table().mapped()?;
     let table = match index.unique {
         true => load_unique(build, &index, entries, builder)?,
         false => load_plain(build, entries, builder)?,
@@ -42,14 +42,14 @@ pub fn load(build: &Build<'_>, scanned: ScannedIndex) -> Result<LoadedIndex> {
 fn load_plain(
     build: &Build<'_>,
     mut entries: SortedEntries,
-    mut builder: TableBuilder<'_>,
+    mut builder: TableBuilder,
 ) -> Result<BuiltTable> {
     while let Some(entry) = entries.next()? {
         build.interrupt.check()?;
-        builder.push(entry, &[])?;
+        builder.push(entry, &[]).mapped()?;
         build.progress.advance(1);
     }
-    builder.finish()
+    builder.finish().mapped()
 }
 
 /// Entries with equal keys stand side by side. Their rows may have been scanned at different times, so the present
@@ -58,7 +58,7 @@ fn load_unique(
     build: &Build<'_>,
     index: &IndexInfo,
     mut entries: SortedEntries,
-    mut builder: TableBuilder<'_>,
+    mut builder: TableBuilder,
 ) -> Result<BuiltTable> {
     // The last entry, as long as it is not known whether another row shares its key.
     let mut waiting: Option<Vec<u8>> = None;
@@ -76,7 +76,7 @@ fn load_unique(
                 };
                 continue;
             }
-            builder.push(last_key, &last_row.to_key())?;
+            builder.push(last_key, &last_row.to_key()).mapped()?;
             last.clear();
             last.extend_from_slice(entry);
         } else {
@@ -85,9 +85,9 @@ fn load_unique(
     }
     if let Some(last) = &waiting {
         let (key, row) = split(last)?;
-        builder.push(key, &row.to_key())?;
+        builder.push(key, &row.to_key()).mapped()?;
     }
-    builder.finish()
+    builder.finish().mapped()
 }
 
 fn split(entry: &[u8]) -> Result<(&[u8], RowId)> {
@@ -143,66 +143,15 @@ pub fn attach(build: &Build<'_>, writer: &mut Writer<'_>, loaded: Vec<LoadedInde
         let mut write = build.open(txn)?;
         let mut tables = Vec::new();
         for part in loaded {
-            let (old, new) = (part.index.table, part.table.attach(write.txn)?);
+            let (old, new) = (part.index.table, write.txn.attach(part.table).mapped()?);
             let found = build.own_mut(&mut write).find(|building| building.index.table == old);
             let building = found.ok_or_else(|| build.aborted())?;
             let index = Arc::make_mut(&mut building.index);
             index.table = new;
             note_arrays(index, part.array_paths);
-            if new != old {
-                write.txn.drop_table(old).mapped()?;
-            }
+            write.txn.drop_table(old).mapped()?;
             tables.push(new);
         }
         finish(write, tables)
     })
-}
-
-/// Bytes of entries in one transaction.
-const CHUNK_BYTES: u64 = 4 << 20;
-
-/// Fills a table by ordinary transactions, for as long as storage has no way of its own.
-pub struct TableBuilder<'b> {
-    build: &'b Build<'b>,
-    table: TableId,
-    txn: Option<Transaction>,
-}
-
-/// A table that was filled.
-pub struct BuiltTable {
-    table: TableId,
-}
-
-impl<'b> TableBuilder<'b> {
-    fn new(build: &'b Build<'b>, index: &IndexInfo) -> Self {
-        TableBuilder { build, table: index.table, txn: None }
-    }
-
-    fn push(&mut self, key: &[u8], head: &[u8]) -> Result<()> {
-        let store = self.build.database.store();
-        let txn = self.txn.get_or_insert_with(|| store.begin());
-        txn.put(self.table, key, head).mapped()?;
-        if txn.pending_bytes() > CHUNK_BYTES {
-            self.commit()?;
-        }
-        Ok(())
-    }
-
-    fn commit(&mut self) -> Result<()> {
-        match self.txn.take() {
-            Some(txn) => txn.commit().map(drop).mapped(),
-            None => Ok(()),
-        }
-    }
-
-    fn finish(mut self) -> Result<BuiltTable> {
-        self.commit()?;
-        Ok(BuiltTable { table: self.table })
-    }
-}
-
-impl BuiltTable {
-    fn attach(self, _txn: &mut Transaction) -> Result<TableId> {
-        Ok(self.table)
-    }
 }

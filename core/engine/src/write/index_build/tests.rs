@@ -158,8 +158,6 @@ fn build_beside_writes(
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
-
     #[test]
     fn an_index_built_beside_writers_is_complete_and_exact(
         before in prop::collection::vec(write(), 0..15),
