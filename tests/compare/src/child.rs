@@ -6,8 +6,12 @@ use crate::documents::Kind;
 use crate::engine::{ALL, Engine, Settings};
 use anyhow::{Context, Result, anyhow, ensure};
 use clap::Args;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+/// The signal's number.
+const KILLED: i32 = 9;
 
 /// What a child is to do, as it stands on its command line.
 #[derive(Debug, Clone, Args)]
@@ -66,7 +70,7 @@ impl Task {
             .args([self.count, self.cache_bytes, self.amount, self.round].map(|number| number.to_string()));
         let output = command.stderr(std::process::Stdio::inherit()).output()?;
         ensure!(
-            output.status.success() != is_killed,
+            if is_killed { output.status.signal() == Some(KILLED) } else { output.status.success() },
             "the process for {} {} ended with {}",
             self.engine,
             self.work,
