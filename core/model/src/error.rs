@@ -199,6 +199,11 @@ impl Error {
         Self::new(ErrorCode::InternalError, message)
     }
 
+    /// `DataCorruptionDetected` (301): stored bytes are not what they were.
+    pub fn corrupt(message: impl Into<String>) -> Self {
+        Self::new(ErrorCode::DataCorruptionDetected, message)
+    }
+
     /// Adds an error label (`TransientTransactionError`).
     #[must_use]
     pub fn with_label(mut self, label: &'static str) -> Self {

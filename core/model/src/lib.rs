@@ -5,14 +5,15 @@
 //! expression, update, sort, index and accumulator alike.
 //!
 //! Module order (each may use those before it): `error` · `types` · `raw` · `builder` · `value` ·
-//! `validate` · `object_id` · `decimal` · `decimal_arithmetic` · `number` · `compare` · `key` · `regex` · `view` ·
-//! `path` · `extjson`.
+//! `validate` · `object_id` · `decimal` · `decimal_arithmetic` · `number` · `compare` · `key` · `regex` · `text` · `split` ·
+//! `view` · `cut` · `path` · `extjson`.
 #![forbid(unsafe_code)]
 
 #[cfg(test)]
 mod arbitrary;
 pub mod builder;
 pub mod compare;
+pub mod cut;
 pub mod decimal;
 mod decimal_arithmetic;
 pub mod error;
@@ -23,6 +24,7 @@ pub mod object_id;
 pub mod path;
 pub mod raw;
 pub mod regex;
+pub mod split;
 pub mod text;
 pub mod types;
 pub mod validate;
@@ -40,7 +42,7 @@ pub use raw::{Element, RawDoc, RawValue};
 pub use regex::Regex;
 pub use types::ElementType;
 pub use value::{OwnedValue, Val};
-pub use view::DocumentView;
+pub use view::{DocumentView, FetchValue, WholeDocument};
 
 /// Limits that MongoDB sets and clients rely on.
 pub mod limits {

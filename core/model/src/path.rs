@@ -136,7 +136,8 @@ impl FieldPath {
         let Some((first, rest)) = self.parts.split_first() else {
             return visit(Met { value: None, array_position: None });
         };
-        let value = view.get(&first.name)?;
+        // What cannot be looked into is as good as missing to a longer path.
+        let value = if rest.is_empty() { view.get(&first.name)? } else { view.get_container(&first.name)? };
         match value {
             // The usual case, decided without further calls.
             Some(v) if rest.is_empty() && v.ty != ElementType::Array => {
@@ -166,7 +167,8 @@ impl FieldPath {
     /// Those of reading the document.
     pub fn lookup<'a>(&self, view: &DocumentView<'a>) -> Result<Option<Val<'a>>> {
         let Some((first, rest)) = self.parts.split_first() else { return Ok(None) };
-        Ok(view.get(&first.name)?.and_then(|v| lookup_value(v, rest)))
+        let value = if rest.is_empty() { view.get(&first.name)? } else { view.get_container(&first.name)? };
+        Ok(value.and_then(|v| lookup_value(v, rest)))
     }
 
     /// Like [`lookup`](Self::lookup), beginning at a value (`"$$this.a"`).

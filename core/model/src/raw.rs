@@ -40,6 +40,11 @@ impl<'a> RawDoc<'a> {
             .then_some(RawDoc(bytes))
     }
 
+    /// Takes bytes as a document without looking at them.
+    pub(crate) fn unframed(bytes: &'a [u8]) -> Self {
+        RawDoc(bytes)
+    }
+
     /// The bytes, length prefix and final zero included.
     pub fn as_bytes(self) -> &'a [u8] {
         self.0
@@ -101,12 +106,18 @@ impl<'a> Iterator for Elements<'a> {
 /// The element at the start of `bytes` and what follows it. `None` at the document's end, which is no type byte.
 #[inline]
 fn split_element(bytes: &[u8]) -> Option<(Element<'_>, &[u8])> {
+    let (ty, name, rest) = split_header(bytes)?;
+    let (bytes, rest) = rest.split_at_checked(value_len(ty, rest)?)?;
+    Some((Element { name, value: RawValue { ty, bytes } }, rest))
+}
+
+/// Type and name at the start of `bytes` and what follows them.
+#[inline]
+pub(crate) fn split_header(bytes: &[u8]) -> Option<(ElementType, &[u8], &[u8])> {
     let (&tag, rest) = bytes.split_first()?;
     let ty = ElementType::from_byte(tag)?;
     let (name, rest) = rest.split_at_checked(find_zero(rest)?)?;
-    let rest = rest.get(1..)?;
-    let (bytes, rest) = rest.split_at_checked(value_len(ty, rest)?)?;
-    Some((Element { name, value: RawValue { ty, bytes } }, rest))
+    Some((ty, name, rest.get(1..)?))
 }
 
 impl<'a> Element<'a> {

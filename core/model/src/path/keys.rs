@@ -59,7 +59,8 @@ pub fn extract_keys<'a>(
     let mut cursors: Cursors<'a, '_> = SmallVec::with_capacity(paths.len());
     for path in paths {
         let found = match path.parts().split_first() {
-            Some((first, rest)) => view.get(first.name())?.and_then(|v| descend(v, rest)),
+            Some((first, [])) => view.get(first.name())?.and_then(|v| descend(v, &[])),
+            Some((first, rest)) => view.get_container(first.name())?.and_then(|v| descend(v, rest)),
             None => None,
         };
         cursors.push(arrived(found));
