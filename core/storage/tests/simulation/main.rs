@@ -8,6 +8,7 @@ mod damage;
 mod errors;
 mod faults;
 mod long_lives;
+mod meanwhile;
 mod world;
 
 /// How many seeds to try: a few, times what the environment asks for.

@@ -86,6 +86,12 @@ impl World {
         Ok(())
     }
 
+    /// Commits something and waits until it is on the disk.
+    pub fn commit_durably(&mut self, store: &Store) -> Result<()> {
+        self.commit(store)?;
+        self.acknowledge(store)
+    }
+
     fn commit(&mut self, store: &Store) -> Result<()> {
         let mut random = self.random.clone();
         let largest = self.largest_head;
