@@ -1,7 +1,8 @@
 //! `multifora serve`: a listener on a file until SIGTERM or SIGINT.
 
-use crate::{Failure, opening, size};
-use multiforadb::{Log, OpenOptions, ServeOptions, Server};
+use crate::opening::OpenArgs;
+use crate::{Failure, opening};
+use multiforadb::{Log, ServeOptions, Server};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::io::Write;
@@ -25,21 +26,14 @@ pub(crate) struct Args {
     /// Unix socket to listen on
     #[arg(long, value_name = "PATH")]
     socket: Option<PathBuf>,
-    /// Memory for cached data, for example 256MiB
-    #[arg(long, value_name = "SIZE", value_parser = size::parse)]
-    cache: Option<usize>,
-    /// Seconds between two looks for expired documents; 0 never looks
-    #[arg(long, value_name = "N", default_value_t = 60)]
-    ttl_sweep_secs: u64,
     /// Announce a one-member replica set of this name (drivers then retry writes)
     #[arg(long, value_name = "NAME")]
     replica_set: Option<String>,
     /// The address that clients reach this server at, as the replica set tells them
     #[arg(long, value_name = "HOST:PORT", requires = "replica_set")]
     advertise: Option<String>,
-    /// Refuse writes
-    #[arg(long)]
-    read_only: bool,
+    #[command(flatten)]
+    open: OpenArgs,
 }
 
 /// Runs the command.
@@ -47,12 +41,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     // Signals first: one that comes while the file is being opened waits until it is.
     let mut signals = Signals::new([SIGTERM, SIGINT])
         .map_err(|error| Failure::new(format!("cannot wait for signals: {error}")))?;
-    let mut options = OpenOptions::default().ttl_sweep_secs(args.ttl_sweep_secs).read_only(args.read_only);
-    options.create = !args.read_only;
-    if let Some(bytes) = args.cache {
-        options.cache_bytes = bytes;
-    }
-    let database = opening::open(&args.file, &options)?;
+    let database = opening::open(&args.file, &args.open.options())?;
     let port = args.port.or_else(|| args.socket.is_none().then_some(DEFAULT_PORT));
     let listen = ServeOptions {
         bind: args.bind.clone(),

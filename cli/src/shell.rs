@@ -1,7 +1,8 @@
 //! `multifora shell`: commands given as Extended JSON, or mongosh on the file.
 
+use crate::opening::OpenArgs;
 use crate::{Failure, opening};
-use multiforadb::{ConnectionInfo, Database, OpenOptions, RawDoc, ServeOptions, extjson};
+use multiforadb::{ConnectionInfo, Database, RawDoc, ServeOptions, extjson};
 use signal_hook::consts::SIGINT;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -23,6 +24,8 @@ pub(crate) struct Args {
     /// Print replies as canonical Extended JSON, which keeps every type
     #[arg(long)]
     canonical: bool,
+    #[command(flatten)]
+    open: OpenArgs,
 }
 
 /// Runs the command.
@@ -32,7 +35,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
         return Err(Failure::new(format!("mongosh is not installed: {hint}")));
     }
     let commands = parse_all(&args.eval)?;
-    let database = opening::open(&args.file, &OpenOptions::default())?;
+    let database = opening::open(&args.file, &args.open.options())?;
     let status = match args.eval.is_empty() {
         true => run_mongosh(&database, args),
         false => evaluate(&database, args, &commands),

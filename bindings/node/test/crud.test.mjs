@@ -131,6 +131,24 @@ test('a file: reopened, locked, sync variants, nothing beside it', async () => {
   await assert.rejects(open(folder), (e) => e.message.includes(folder) && /directory/.test(e.message));
 });
 
+test('options reach the engine', async () => {
+  const options = async (given) => {
+    const client = await open(join(folder, 'options.mfdb'), given);
+    const status = await client.db('admin').command({ serverStatus: 1 });
+    await client.close();
+    return status.multifora.options;
+  };
+  const { cacheBytes, ...defaults } = await options({});
+  assert.ok(cacheBytes > 0 && cacheBytes <= 2 ** 30);
+  assert.deepEqual(defaults, { syncEveryMs: 0, readOnly: false, create: true, compress: true, ttlSweepSecs: 60 });
+  const given = { cache: 8 * 2 ** 20, durability: 'relaxed', syncEveryMs: 20, create: false, compress: false, ttlSweepSecs: 0 };
+  assert.deepEqual(await options(given), {
+    cacheBytes: 8 * 2 ** 20, syncEveryMs: 20, readOnly: false, create: false, compress: false, ttlSweepSecs: 0,
+  });
+  await assert.rejects(options({ durability: 'relaxed', syncEveryMs: 0 }), MongoServerError);
+  await assert.rejects(options({ durability: 'never' }), TypeError);
+});
+
 test('a real driver client and a TCP listener on the open file', async () => {
   const client = await open(join(folder, 'served.mfdb'));
   await client.db('d').collection('c').insertOne({ _id: 1 });

@@ -14,7 +14,7 @@ import { type Engine, native, type NativeListener, type NativeOpenOptions } from
 export interface OpenOptions extends BSONSerializeOptions {
   /** Bytes of memory for data; default a quarter of memory, at most 1 GiB. */
   cache?: number;
-  /** `'sync'` (default): an acknowledged write survives power loss; `'relaxed'`: after at most `syncEveryMs`. */
+  /** `'sync'` (default): an acknowledged write survives power loss; `'relaxed'`: a crash or power loss after at most `syncEveryMs`. */
   durability?: 'sync' | 'relaxed';
   /** Milliseconds between syncs with relaxed durability; default 100. */
   syncEveryMs?: number;
@@ -24,7 +24,7 @@ export interface OpenOptions extends BSONSerializeOptions {
   create?: boolean;
   /** Compress what is written; default true. */
   compress?: boolean;
-  /** Seconds between two sweeps for expired documents; default 60. */
+  /** Seconds between two sweeps for expired documents; default 60, 0 for never. */
   ttlSweepSecs?: number;
 }
 

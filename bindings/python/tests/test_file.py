@@ -73,6 +73,25 @@ def test_read_only(tmp_path):
             client.t.c.insert_one({"_id": 2})
 
 
+def test_options_reach_the_engine(tmp_path):
+    def options(**given):
+        with multiforadb.open(tmp_path / "x.mfdb", **given) as client:
+            return client.admin.command("serverStatus")["multifora"]["options"]
+
+    defaults = options()
+    assert 0 < defaults.pop("cacheBytes") <= 1 << 30
+    assert defaults == {"syncEveryMs": 0, "readOnly": False, "create": True, "compress": True, "ttlSweepSecs": 60}
+    given = options(
+        cache=8 << 20, durability="relaxed", sync_every_ms=20, compress=False, create=False, ttl_sweep_secs=0
+    )
+    assert given.pop("cacheBytes") == 8 << 20
+    assert given == {"syncEveryMs": 20, "readOnly": False, "create": False, "compress": False, "ttlSweepSecs": 0}
+    with pytest.raises(OperationFailure):
+        options(durability="relaxed", sync_every_ms=0)
+    with pytest.raises(ValueError):
+        options(durability="never")
+
+
 def test_real_client_over_private_socket_and_tcp(tmp_path):
     with multiforadb.open(tmp_path / "x.mfdb") as client:
         client.t.c.insert_one({"_id": 1})

@@ -10,6 +10,7 @@ use crate::connection::{Connection, ConnectionInfo, ConnectionShared};
 use crate::counters::Counters;
 use crate::cursor::CursorRegistry;
 use crate::interrupt::Interrupt;
+use crate::open_options::{MEMORY_PATH, OpenOptions};
 use crate::session::{SessionRegistry, SessionsTable};
 use crate::stats::{self, DatabaseStats};
 use crate::storage_error::MapStorage;
@@ -26,80 +27,6 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// How often a close tells commands again to stop, while it waits for them.
 const CLOSE_POLL: Duration = Duration::from_millis(20);
-
-/// The path that means "a private database in memory".
-pub const MEMORY_PATH: &str = ":memory:";
-
-/// When a write is on disk.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Durability {
-    /// Before it is acknowledged.
-    #[default]
-    Sync,
-    /// At most this many milliseconds after it was acknowledged.
-    Relaxed {
-        /// The longest time a write may stay in memory only.
-        sync_every_ms: u64,
-    },
-}
-
-/// How to open a database. Start from `OpenOptions::default()`.
-#[derive(Clone, Debug)]
-pub struct OpenOptions {
-    /// Memory for cached blocks, in bytes; 0 chooses by the machine's memory.
-    pub cache_bytes: usize,
-    /// When a write is on disk.
-    pub durability: Durability,
-    /// Refuse writes, and open beside a writer.
-    pub read_only: bool,
-    /// Create the file when it does not exist.
-    pub create: bool,
-    /// Compress what is written.
-    pub compress: bool,
-    /// Seconds between two looks for expired documents; 0 never looks.
-    pub ttl_sweep_secs: u64,
-    /// The replica-set name that connections announce unless they bring their own.
-    pub replica_set: Option<String>,
-}
-
-impl Default for OpenOptions {
-    fn default() -> Self {
-        OpenOptions {
-            cache_bytes: 0,
-            durability: Durability::Sync,
-            read_only: false,
-            create: true,
-            compress: true,
-            ttl_sweep_secs: 60,
-            replica_set: None,
-        }
-    }
-}
-
-macro_rules! setters {
-    ($($(#[$doc:meta])* $name:ident: $ty:ty,)*) => {
-        impl OpenOptions {
-            $($(#[$doc])* #[must_use] pub fn $name(mut self, value: $ty) -> Self { self.$name = value; self })*
-        }
-    };
-}
-
-setters! {
-    /// Sets [`cache_bytes`](Self::cache_bytes).
-    cache_bytes: usize,
-    /// Sets [`durability`](Self::durability).
-    durability: Durability,
-    /// Sets [`read_only`](Self::read_only).
-    read_only: bool,
-    /// Sets [`create`](Self::create).
-    create: bool,
-    /// Sets [`compress`](Self::compress).
-    compress: bool,
-    /// Sets [`ttl_sweep_secs`](Self::ttl_sweep_secs).
-    ttl_sweep_secs: u64,
-    /// Sets [`replica_set`](Self::replica_set).
-    replica_set: Option<String>,
-}
 
 /// The open file. Clones share it.
 #[derive(Clone)]
@@ -151,7 +78,7 @@ impl Database {
             Some(MEMORY_PATH) => Location::Memory,
             _ => Location::File(path.to_owned()),
         };
-        let store = Store::open(&location, &storage_options(options)).mapped()?;
+        let store = Store::open(&location, &options.for_storage()?).mapped()?;
         let found = store.stats();
         let shared = Arc::new(Shared {
             store,
@@ -351,23 +278,6 @@ impl Drop for Shared {
         // Nobody is left to hear of an error; what was acknowledged is in the log.
         let _ = self.close();
     }
-}
-
-fn storage_options(options: &OpenOptions) -> multifora_storage::Options {
-    let mut storage = multifora_storage::Options::default();
-    if options.cache_bytes > 0 {
-        storage.cache_bytes = options.cache_bytes;
-    }
-    storage.durability = match options.durability {
-        Durability::Sync => multifora_storage::Durability::Sync,
-        Durability::Relaxed { sync_every_ms } => {
-            multifora_storage::Durability::Relaxed { every_ms: sync_every_ms }
-        }
-    };
-    storage.read_only = options.read_only;
-    storage.create = options.create;
-    storage.compress = options.compress;
-    storage
 }
 
 /// Wall-clock time, milliseconds since 1970.

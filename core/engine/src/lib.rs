@@ -1,7 +1,7 @@
 //! What a database does: catalogue, indexes, planner, executor, sessions, cursors, commands.
 //!
 //! Module order (each may use those before it): `interrupt` · `progress` · `limits` · `random` · `counters` · `request` ·
-//! `storage_error` · `external_sort` · `system_info` · `catalog` · `index` · `session` · `cursor` · `check` · `stats` · `database` · `connection` · `context` · `plan` ·
+//! `storage_error` · `external_sort` · `system_info` · `open_options` · `catalog` · `index` · `session` · `cursor` · `check` · `stats` · `database` · `connection` · `context` · `plan` ·
 //! `exec` · `write` · `commands` (registry and one file each) · `ttl` · `upkeep`.
 #![forbid(unsafe_code)]
 
@@ -18,6 +18,7 @@ mod external_sort;
 pub mod index;
 pub mod interrupt;
 pub mod limits;
+pub mod open_options;
 pub mod plan;
 pub mod progress;
 mod random;
@@ -33,8 +34,9 @@ pub mod write;
 pub use check::CheckReport;
 pub use connection::{Connection, ConnectionInfo, ReplicaSet};
 pub use context::CommandContext;
-pub use database::{Database, Durability, OpenOptions};
+pub use database::Database;
 pub use interrupt::Interrupt;
 pub use multifora_model::{Error, ErrorCode, Result};
+pub use open_options::{Durability, OpenOptions};
 pub use request::{DocumentSequence, Request};
 pub use stats::{CollectionStats, DatabaseStats};

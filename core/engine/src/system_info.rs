@@ -14,6 +14,13 @@ pub(crate) fn total_memory_bytes() -> u64 {
     field_kib("/proc/meminfo", "MemTotal:") * 1024
 }
 
+/// Bytes of memory that the process may use: the machine's, or what its container leaves of it.
+pub(crate) fn available_memory_bytes() -> u64 {
+    let limit = fs::read_to_string("/sys/fs/cgroup/memory.max").ok();
+    let limit = limit.and_then(|text| text.trim().parse().ok()).filter(|limit| *limit > 0);
+    total_memory_bytes().min(limit.unwrap_or(u64::MAX))
+}
+
 /// Bytes of memory that the process holds, and bytes it has addresses for.
 pub(crate) fn process_memory_bytes() -> (u64, u64) {
     (field_kib("/proc/self/status", "VmRSS:") * 1024, field_kib("/proc/self/status", "VmSize:") * 1024)

@@ -127,7 +127,7 @@ fn expired_by(index: &IndexInfo, cutoff_ms: i64) -> Result<Option<Target>> {
 mod tests {
     use super::*;
     use crate::connection::ConnectionInfo;
-    use crate::database::OpenOptions;
+    use crate::open_options::OpenOptions;
     use multifora_model::extjson;
 
     const HOUR_MS: i64 = 3_600_000;

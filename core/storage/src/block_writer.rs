@@ -26,6 +26,13 @@ enum Placing {
     Runs { run: Extent, used_bytes: u64 },
 }
 
+/// A place for a payload of just that length.
+#[derive(Clone, Copy)]
+pub(crate) struct Claim {
+    extent: Extent,
+    payload_bytes: usize,
+}
+
 pub(crate) struct BlockWriter {
     checkpoint: u64,
     placing: Placing,
@@ -75,22 +82,25 @@ impl BlockWriter {
 
     /// Takes a place for the space map, whose content depends on what is taken: `len_bytes` is how long it would be now,
     /// and one extent less in its list makes it at most twenty bytes longer.
-    pub(crate) fn claim(&mut self, space: &mut Space, len_bytes: usize) -> Extent {
-        self.place(space, ((len_bytes + 64 + HEADER_BYTES) as u64).next_multiple_of(BLOCK_UNIT_BYTES))
+    pub(crate) fn claim(&mut self, space: &mut Space, len_bytes: usize) -> Claim {
+        let whole_units = (len_bytes + 64 + HEADER_BYTES).next_multiple_of(BLOCK_UNIT_BYTES as usize);
+        let payload_bytes = whole_units - HEADER_BYTES;
+        let empty = Sealed::new(BlockKind::SpaceMap, TABLES_TREE, Cow::Owned(vec![0; payload_bytes]), false);
+        let extent = self.place(space, empty.pointer(0).extent_bytes());
+        Claim { extent, payload_bytes }
     }
 
     /// Writes the space map where [`claim`](BlockWriter::claim) found a place, which it fills to the end.
     pub(crate) fn write_at(
         &mut self,
         file: &FileStore,
-        place: Extent,
+        Claim { extent: place, payload_bytes }: Claim,
         mut raw: Vec<u8>,
     ) -> Result<BlockPointer> {
-        let len_bytes = place.len_bytes as usize - HEADER_BYTES;
-        if raw.len() > len_bytes {
+        if raw.len() > payload_bytes {
             return Err(Error::Misuse { what: "the list of free extents grew while it was written" });
         }
-        raw.resize(len_bytes, 0);
+        raw.resize(payload_bytes, 0);
         let sealed = Sealed::new(BlockKind::SpaceMap, TABLES_TREE, Cow::Owned(raw), false);
         self.flush(file)?;
         self.buffer_offset = place.offset;
@@ -128,6 +138,7 @@ impl BlockWriter {
         if self.buffer.is_empty() {
             return Ok(());
         }
+        file.poison.check()?;
         let written = file.disk.write_at(self.buffer_offset, &self.buffer);
         written.map_err(|error| Error::io("write blocks", file.disk.place(), &error))?;
         self.unsynced_bytes += self.buffer.len() as u64;
@@ -158,6 +169,10 @@ impl BlockWriter {
 
     /// Gives everything back: nothing is going to name it.
     pub(crate) fn abandon(mut self, file: &FileStore) {
+        // Of a poisoned handle nobody knows what is named, and a child of fork gives nothing away.
+        if file.poison.check().is_err() {
+            return;
+        }
         let mut space = file.space.lock();
         if let Placing::Runs { run, used_bytes } = &self.placing {
             space.shrink_provisional(*run, *used_bytes);

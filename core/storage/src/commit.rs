@@ -90,12 +90,14 @@ impl Store {
         let Medium::File(file) = &shared.medium else {
             return enter_section(shared, &mut transaction, None)?.ok_or(Error::Closed);
         };
-        let direct = direct_values::write(file, &transaction)?;
+        let direct = direct_values::write(file, &transaction, shared.options.tuning.direct_from_bytes)?;
         let mut changes = EncodedChanges::of(&transaction);
         let result = self.commit_logged(file, &mut transaction, &mut changes, direct.as_ref());
         if let (Err(_), Some(direct)) = (&result, direct) {
-            // No frame names it: it was never there.
-            direct.give_back(file);
+            // No frame names it: it was never there. Of a poisoned handle nobody knows that.
+            if file.poison.check().is_ok() {
+                direct.give_back(file);
+            }
         }
         result
     }

@@ -12,9 +12,6 @@ use crate::space::Extent;
 use crate::transaction::Transaction;
 use std::borrow::Cow;
 
-/// Bytes of values from which on a commit writes them directly.
-const DIRECT_FROM_BYTES: usize = 512 << 10;
-
 /// What was written for a commit.
 pub(crate) struct DirectValues {
     runs: Vec<Extent>,
@@ -35,8 +32,12 @@ impl DirectValues {
     }
 }
 
-/// Writes the new values of a transaction that brings enough of them.
-pub(crate) fn write(file: &FileStore, transaction: &Transaction) -> Result<Option<DirectValues>> {
+/// Writes the new values of a transaction that brings at least `from_bytes` of them.
+pub(crate) fn write(
+    file: &FileStore,
+    transaction: &Transaction,
+    from_bytes: usize,
+) -> Result<Option<DirectValues>> {
     let puts = || {
         let tables = transaction.tables.iter();
         tables.flat_map(|(&table, writes)| {
@@ -44,7 +45,7 @@ pub(crate) fn write(file: &FileStore, transaction: &Transaction) -> Result<Optio
         })
     };
     let bytes: usize = puts().flat_map(|(_, put)| put.fresh_values()).map(|value| value.len_bytes()).sum();
-    if bytes < DIRECT_FROM_BYTES {
+    if bytes == 0 || bytes < from_bytes {
         return Ok(None);
     }
     let mut writer = BlockWriter::for_commit();

@@ -272,7 +272,7 @@ fn start_log(
     let poison = Arc::new(Poison::default());
     let log = Log::new(Arc::clone(&disk), Arc::clone(&poison), writer, state.sequence, options.compress);
     let newest = Mutex::new(Newest::new(next, tables_tree));
-    let releases = Releases::default();
+    let releases = Releases::new(options.tuning.pinned_min_bytes);
     releases.begin_epoch(&state.pages);
     let (space, may_compress) = (Mutex::new(space), options.compress);
     let file = FileStore { disk, pager, poison, log, space, newest, releases, may_compress };

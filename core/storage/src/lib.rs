@@ -63,7 +63,7 @@ pub use disk::{Disk, LockMode};
 pub use error::{Error, Result};
 pub use ids::{EntryKind, RowId, Sequence, TableId};
 pub use limits::{MAX_KEY_BYTES, MAX_TRANSACTION_BYTES, MAX_VALUE_BYTES, MAX_VALUES};
-pub use options::{Durability, Location, Options};
+pub use options::{Durability, Location, Options, Tuning};
 pub use range::{Direction, KeyRange};
 pub use read::Read;
 pub use record::{NewRecord, NewValue, Record, Value};

@@ -40,6 +40,24 @@ pub struct Options {
     /// Run checkpoints, seals and late syncs on a thread of the store's own. Simulations switch it off to be
     /// repeatable and call [`Store::checkpoint`](crate::Store::checkpoint) themselves.
     pub background: bool,
+    /// Sizes at which the engine changes its ways. Only simulations have a reason to set them.
+    pub tuning: Tuning,
+}
+
+/// Sizes at which the engine changes its ways, so that a small life in a simulation meets what otherwise takes
+/// gigabytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tuning {
+    /// Bytes of values from which on a commit writes them to their place before it is logged.
+    pub direct_from_bytes: usize,
+    /// Bytes that snapshots may keep from being freed, however small the file is.
+    pub pinned_min_bytes: u64,
+}
+
+impl Default for Tuning {
+    fn default() -> Tuning {
+        Tuning { direct_from_bytes: 512 << 10, pinned_min_bytes: 64 << 20 }
+    }
 }
 
 impl Default for Options {
@@ -51,6 +69,7 @@ impl Default for Options {
             create: true,
             compress: true,
             background: true,
+            tuning: Tuning::default(),
         }
     }
 }

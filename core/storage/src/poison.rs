@@ -4,13 +4,26 @@ use crate::error::{Error, Result};
 use std::sync::OnceLock;
 
 /// The first such failure, once there was one.
-#[derive(Default)]
-pub(crate) struct Poison(OnceLock<String>);
+pub(crate) struct Poison {
+    cause: OnceLock<String>,
+    owner_process: u32,
+}
+
+impl Default for Poison {
+    fn default() -> Poison {
+        Poison { cause: OnceLock::new(), owner_process: std::process::id() }
+    }
+}
 
 impl Poison {
+    /// Whether the file may be written by this handle in this process: a child of fork shares the file, and knows
+    /// nothing of what its parent does with it.
     pub(crate) fn check(&self) -> Result<()> {
-        match self.0.get() {
-            None => Ok(()),
+        match self.cause.get() {
+            None if std::process::id() == self.owner_process => Ok(()),
+            None => Err(Error::Misuse {
+                what: "the database was opened by the parent process: open it again after a fork",
+            }),
             Some(cause) => Err(Error::Poisoned { cause: cause.clone() }),
         }
     }
@@ -25,7 +38,7 @@ impl Poison {
     }
 
     pub(crate) fn set_cause(&self, cause: &str) -> Error {
-        let cause = self.0.get_or_init(|| cause.to_owned());
+        let cause = self.cause.get_or_init(|| cause.to_owned());
         Error::Poisoned { cause: cause.clone() }
     }
 }

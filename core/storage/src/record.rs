@@ -27,7 +27,7 @@ pub struct NewRecord<'a> {
 pub enum NewValue<'a> {
     /// These bytes.
     New(&'a [u8]),
-    /// Value number `n` of the record as it stands, without reading or writing it.
+    /// Value number `n` of the record as it stands, without reading or writing it. Each can be kept once.
     Keep(u32),
 }
 

@@ -60,7 +60,9 @@ impl BuiltTable {
 
 impl Drop for BuiltTable {
     fn drop(&mut self) {
-        if let (false, Medium::File(file)) = (self.is_attached, &self.store.shared().medium) {
+        if let (false, Medium::File(file)) = (self.is_attached, &self.store.shared().medium)
+            && file.poison.check().is_ok()
+        {
             let mut space = file.space.lock();
             self.extents.drain(..).for_each(|extent| space.release(extent));
         }

@@ -8,7 +8,7 @@ use crate::record::{Cell, FreshValue, NewRecord, NewValue, ValueRef, Values};
 use crate::state::Table;
 use crate::table_builder::BuiltTable;
 use crate::tree::{Change, Context, Found, Tree};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 
 /// The version under which a transaction sees its own writes.
@@ -211,6 +211,7 @@ impl TableWrites {
         };
         let mut resolved = Vec::with_capacity(values.len());
         let mut kept = Vec::with_capacity(values.len());
+        let mut taken = BTreeSet::new();
         for value in values {
             match *value {
                 NewValue::New(bytes) => {
@@ -218,6 +219,9 @@ impl TableWrites {
                     kept.push(None);
                 }
                 NewValue::Keep(number) => {
+                    if !taken.insert(number) {
+                        return Err(Error::Misuse { what: "a value is kept twice: it has one place" });
+                    }
                     let at = number as usize;
                     let value = current.as_ref().and_then(|values| values.get(at)).cloned();
                     resolved.push(

@@ -37,11 +37,12 @@ def open(
     """Open a file (or ``":memory:"``) and give a :class:`Client` on it.
 
     :param cache: bytes of memory the engine may use for data; default a quarter of memory, at most 1 GiB.
-    :param durability: ``"sync"``: an acknowledged write survives power loss. ``"relaxed"``: it survives
-        the end of this process, and power loss after at most ``sync_every_ms`` milliseconds.
+    :param durability: ``"sync"``: an acknowledged write survives power loss. ``"relaxed"``: it
+        survives a crash or power loss after at most ``sync_every_ms`` milliseconds.
     :param read_only: refuse writes; works in folders that cannot be written.
     :param create: make the file when it is not there.
-    :param ttl_sweep_secs: seconds between two sweeps for expired documents; default 60.
+    :param compress: compress what is written from now on; every file can be read with either setting.
+    :param ttl_sweep_secs: seconds between two sweeps for expired documents; default 60, 0 for never.
     :raises pymongo.errors.OperationFailure: the file is locked, damaged or cannot be opened; the
         message says which and what to do.
     """

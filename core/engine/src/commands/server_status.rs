@@ -3,6 +3,7 @@
 use super::CommandSpec;
 use crate::context::CommandContext;
 use crate::limits::COMPATIBLE_VERSION;
+use crate::open_options::Durability;
 use crate::request::Request;
 use crate::system_info;
 use multifora_model::{DocBuilder, Result};
@@ -127,7 +128,7 @@ fn replica_set(ctx: &CommandContext<'_>, out: &mut DocBuilder) {
 fn storage_engine(ctx: &CommandContext<'_>, out: &mut DocBuilder) {
     out.str("name", "multifora")
         .bool("supportsCommittedReads", true)
-        .bool("persistent", ctx.database.path() != crate::database::MEMORY_PATH);
+        .bool("persistent", ctx.database.path() != crate::open_options::MEMORY_PATH);
     out.bool("supportsSnapshotReadConcern", true).bool("readOnly", ctx.database.is_read_only());
 }
 
@@ -148,4 +149,19 @@ fn storage_figures(ctx: &CommandContext<'_>, out: &mut DocBuilder) {
     ] {
         long(out, name, figure);
     }
+    let options = ctx.database.options();
+    out.start_doc("options");
+    long(out, "cacheBytes", options.cache_size_bytes() as u64);
+    long(
+        out,
+        "syncEveryMs",
+        match options.durability {
+            Durability::Sync => 0,
+            Durability::Relaxed { sync_every_ms } => sync_every_ms,
+        },
+    );
+    out.bool("readOnly", options.read_only).bool("create", options.create && !options.read_only);
+    out.bool("compress", options.compress);
+    long(out, "ttlSweepSecs", options.ttl_sweep_secs);
+    out.end();
 }

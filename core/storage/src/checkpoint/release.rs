@@ -10,8 +10,7 @@ use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
 
-/// Bytes that snapshots may keep from being freed, at least, and as a part of what is in use.
-const PINNED_MIN_BYTES: u64 = 64 << 20;
+/// What snapshots may keep from being freed, as a part of what is in use.
 const PINNED_PART_OF_USED: u64 = 4;
 
 /// What one checkpoint dropped, at the end of an epoch.
@@ -28,9 +27,10 @@ struct Waiting {
     batches: VecDeque<Batch>,
 }
 
-#[derive(Default)]
 pub(crate) struct Releases {
     waiting: Mutex<Waiting>,
+    /// Bytes that snapshots may keep from being freed in any case.
+    pinned_min_bytes: u64,
 }
 
 impl Waiting {
@@ -44,6 +44,10 @@ impl Waiting {
 }
 
 impl Releases {
+    pub(crate) fn new(pinned_min_bytes: u64) -> Releases {
+        Releases { waiting: Mutex::default(), pinned_min_bytes }
+    }
+
     pub(crate) fn begin_epoch(&self, pages: &Arc<Pages>) {
         self.waiting.lock().epochs.push_back((pages.epoch, Arc::downgrade(pages)));
     }
@@ -67,7 +71,7 @@ impl Releases {
     /// Frees what nobody needs any more. Snapshots that keep too much are told that they are too old.
     pub(crate) fn free(&self, space: &Mutex<Space>) {
         let mut waiting = self.waiting.lock();
-        let limit = (space.lock().used_bytes() / PINNED_PART_OF_USED).max(PINNED_MIN_BYTES);
+        let limit = (space.lock().used_bytes() / PINNED_PART_OF_USED).max(self.pinned_min_bytes);
         while let Some(first) = waiting.batches.front().map(|batch| batch.epoch) {
             let pinned: u64 = waiting.batches.iter().map(|batch| batch.bytes).sum();
             let oldest = waiting.oldest_epoch();

@@ -17,7 +17,7 @@ pub(crate) use writer::Writer;
 
 use crate::commit::Section;
 use crate::disk::Disk;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::poison::Poison;
 use parking_lot::{Condvar, Mutex};
 use std::sync::Arc;
@@ -42,7 +42,6 @@ pub(crate) struct Log {
     newest_region: AtomicU64,
     queued_bytes: AtomicUsize,
     may_compress: bool,
-    owner_process: u32,
 }
 
 struct Group {
@@ -80,7 +79,6 @@ impl Log {
             newest_region: AtomicU64::new(0),
             queued_bytes: AtomicUsize::new(0),
             may_compress,
-            owner_process: std::process::id(),
         }
     }
 
@@ -146,11 +144,7 @@ impl Log {
 
     /// Writes what is queued, as far as it goes into one frame.
     fn write_group(&self, section: &Mutex<Section>) -> Result<()> {
-        if std::process::id() != self.owner_process {
-            return Err(Error::Misuse {
-                what: "the database was opened by the parent process: open it again after a fork",
-            });
-        }
+        self.poison.check()?;
         let mut writer = self.writer.lock();
         let Some(batch) = section.lock().queue.take_batch() else { return Ok(()) };
         let written = self.write_batch(&mut writer, &batch).map_err(|error| self.poison.set(&error))?;

@@ -199,7 +199,10 @@ fn claim_free(disk: &dyn Disk, space: &Mutex<Space>, len_bytes: u64) -> Result<(
         if missing == 0 {
             return Ok(());
         }
-        space.grow(missing)
+        let grown = space.grow(missing);
+        // A checkpoint may write the map meanwhile: for it this is free.
+        space.set_provisional(grown);
+        grown
     };
     let reserved = disk.reserve(grown.offset, grown.len_bytes);
     let mut space = space.lock();

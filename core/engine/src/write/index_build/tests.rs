@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::connection::ConnectionInfo;
-use crate::database::OpenOptions;
+use crate::open_options::OpenOptions;
 use multifora_model::{RawDoc, extjson};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
