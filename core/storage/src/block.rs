@@ -6,10 +6,14 @@
 //!
 //! Blocks begin on units of 512 bytes, so that packed leaves and large values waste little of the file; the log, whose
 //! acknowledged sectors must never be written again, keeps to units of 4 KiB.
+//!
+//! What everything else is found by, the list of tables, the catalogue and the list of free space, is written twice: a
+//! *twin* block's pointer covers both copies, which never share a sector, and the second is read where the first is bad.
 
 use crate::bytes::{Reader, put_u32, put_u64};
 use crate::disk::Disk;
 use crate::error::{Error, Result};
+use crate::ids::TableId;
 use crate::space::Extent;
 use std::borrow::Cow;
 use xxhash_rust::xxh3::xxh3_64;
@@ -24,6 +28,8 @@ pub(crate) const HEADER_BYTES: usize = 64;
 pub(crate) const TABLES_TREE: u64 = u64::MAX;
 
 const MAGIC: u32 = u32::from_le_bytes(*b"MFBK");
+/// In a pointer's stored length: there are two copies.
+const TWIN_BIT: u32 = 1 << 31;
 const ENCODED_POINTER_BYTES: usize = 24;
 
 /// What a block holds.
@@ -47,16 +53,35 @@ pub(crate) struct BlockPointer {
     pub(crate) raw_len_bytes: u32,
     /// XXH3 of the stored payload.
     pub(crate) hash: u64,
+    /// Whether there are two copies.
+    pub(crate) is_twin: bool,
 }
 
 impl BlockPointer {
     /// Leads nowhere: reading it fails.
     pub(crate) const NOWHERE: BlockPointer =
-        BlockPointer { offset: 0, stored_len_bytes: u32::MAX, raw_len_bytes: 0, hash: 0 };
+        BlockPointer { offset: 0, stored_len_bytes: u32::MAX, raw_len_bytes: 0, hash: 0, is_twin: false };
+
+    /// Bytes that one copy takes.
+    fn copy_bytes(&self) -> u64 {
+        (HEADER_BYTES as u64 + u64::from(self.stored_len_bytes)).next_multiple_of(BLOCK_UNIT_BYTES)
+    }
+
+    /// From the start of the first copy to that of the second: no sector of the disk holds parts of both.
+    fn twin_distance_bytes(&self) -> u64 {
+        self.copy_bytes().max(UNIT_BYTES)
+    }
+
+    /// Where the copies are.
+    fn copies(&self) -> impl Iterator<Item = u64> {
+        let second = self.is_twin.then(|| self.offset.saturating_add(self.twin_distance_bytes()));
+        std::iter::once(self.offset).chain(second)
+    }
 
     /// Bytes of the file that the block takes.
     pub(crate) fn extent_bytes(&self) -> u64 {
-        (HEADER_BYTES as u64 + u64::from(self.stored_len_bytes)).next_multiple_of(BLOCK_UNIT_BYTES)
+        let twin_bytes = if self.is_twin { self.twin_distance_bytes() } else { 0 };
+        twin_bytes + self.copy_bytes()
     }
 
     /// The part of the file that the block takes.
@@ -71,16 +96,17 @@ impl BlockPointer {
             return;
         };
         put_u64(out, pointer.offset);
-        put_u32(out, pointer.stored_len_bytes);
+        put_u32(out, pointer.stored_len_bytes | if pointer.is_twin { TWIN_BIT } else { 0 });
         put_u32(out, pointer.raw_len_bytes);
         put_u64(out, pointer.hash);
     }
 
     /// The outer `None` is the end of the bytes, the inner one a pointer to nothing.
     pub(crate) fn decode(reader: &mut Reader<'_>) -> Option<Option<BlockPointer>> {
-        let (offset, stored_len_bytes, raw_len_bytes, hash) =
+        let (offset, stored, raw_len_bytes, hash) =
             (reader.u64()?, reader.u32()?, reader.u32()?, reader.u64()?);
-        Some((offset != 0).then_some(BlockPointer { offset, stored_len_bytes, raw_len_bytes, hash }))
+        let (stored_len_bytes, is_twin) = (stored & !TWIN_BIT, stored & TWIN_BIT != 0);
+        Some((offset != 0).then_some(BlockPointer { offset, stored_len_bytes, raw_len_bytes, hash, is_twin }))
     }
 }
 
@@ -126,12 +152,26 @@ impl Sealed {
     }
 
     pub(crate) fn pointer(&self, offset: u64) -> BlockPointer {
-        let stored_len_bytes = self.stored.len() as u32;
-        BlockPointer { offset, stored_len_bytes, raw_len_bytes: self.raw_len_bytes, hash: self.hash }
+        BlockPointer {
+            offset,
+            stored_len_bytes: self.stored.len() as u32,
+            raw_len_bytes: self.raw_len_bytes,
+            hash: self.hash,
+            is_twin: is_twin(self.table),
+        }
+    }
+
+    /// Appends everything from `offset` to the end of the last copy's last unit.
+    pub(crate) fn write_to(&self, offset: u64, checkpoint: u64, out: &mut Vec<u8>) {
+        let start = out.len();
+        for copy in self.pointer(offset).copies() {
+            out.resize(start + (copy - offset) as usize, 0);
+            self.write_copy(copy, checkpoint, out);
+        }
     }
 
     /// Appends header, payload and zeros up to the end of its last unit.
-    pub(crate) fn write_to(&self, offset: u64, checkpoint: u64, out: &mut Vec<u8>) {
+    fn write_copy(&self, offset: u64, checkpoint: u64, out: &mut Vec<u8>) {
         let start = out.len();
         put_u32(out, MAGIC);
         out.extend_from_slice(&[self.kind as u8, u8::from(self.is_compressed), 0, 0]);
@@ -146,6 +186,32 @@ impl Sealed {
         out.extend_from_slice(&self.stored);
         out.resize(start + (out.len() - start).next_multiple_of(BLOCK_UNIT_BYTES as usize), 0);
     }
+
+    fn unpack(self) -> Option<Vec<u8>> {
+        let raw_len = self.raw_len_bytes as usize;
+        match self.is_compressed {
+            true => decompress(&self.stored, raw_len),
+            false => (self.stored.len() == raw_len).then_some(self.stored),
+        }
+    }
+}
+
+/// Whether a table's blocks are written twice.
+pub(crate) fn is_twin(table: u64) -> bool {
+    table == TABLES_TREE || table == TableId::CATALOG.get()
+}
+
+/// What an error says of where a block belongs.
+pub(crate) fn owner_of(table: u64) -> String {
+    match table {
+        TABLES_TREE => "the list of tables".to_owned(),
+        table => format!("table {table}"),
+    }
+}
+
+/// A block's damage.
+pub(crate) fn damaged(disk: &dyn Disk, offset: u64, table: u64, what: &str) -> Error {
+    Error::corrupt(format!("{}, {}, block at byte {offset}", disk.place(), owner_of(table)), what)
 }
 
 /// Reads a block and checks everything that its pointer and header say; returns the raw payload.
@@ -155,55 +221,141 @@ pub(crate) fn read(
     pointer: &BlockPointer,
     table: u64,
 ) -> Result<(BlockKind, Vec<u8>)> {
-    let damaged = |what: &str| {
-        let owner =
-            if table == TABLES_TREE { "the list of tables".to_owned() } else { format!("table {table}") };
-        Error::corrupt(format!("{}, {owner}, block at byte {}", disk.place(), pointer.offset), what)
-    };
-    let end = pointer.offset.checked_add(pointer.extent_bytes());
-    if !pointer.offset.is_multiple_of(BLOCK_UNIT_BYTES) || end.is_none_or(|end| end > file_len) {
+    let mut first_error = None;
+    for at in pointer.copies() {
+        let unpacked = read_copy(disk, file_len, pointer, at, table).and_then(|(sealed, _)| {
+            let kind = sealed.kind;
+            let raw = sealed.unpack().ok_or_else(|| damaged(disk, at, table, "it cannot be decompressed"))?;
+            Ok((kind, raw))
+        });
+        match unpacked {
+            Ok(block) => return Ok(block),
+            Err(error) => first_error = first_error.or(Some(error)),
+        }
+    }
+    Err(first_error.unwrap_or_else(|| damaged(disk, pointer.offset, table, "it has no copies")))
+}
+
+/// Of a block that is written twice and can be read: what is wrong with one of its copies.
+pub(crate) fn bad_copy(
+    disk: &dyn Disk,
+    file_len: u64,
+    pointer: &BlockPointer,
+    table: u64,
+) -> Option<(u64, Error)> {
+    let second = pointer.is_twin.then(|| pointer.copies());
+    second.into_iter().flatten().find_map(|at| {
+        read_copy(disk, file_len, pointer, at, table).err().map(|_| {
+            let what =
+                "one of its two copies is bad; the other is used, and opening the file for writing repairs it";
+            (at, damaged(disk, at, table, what))
+        })
+    })
+}
+
+/// Writes a bad copy again from the good one. Both say the same, so nothing can be lost by it.
+pub(crate) fn mend(disk: &dyn Disk, file_len: u64, pointer: &BlockPointer, table: u64) -> Result<bool> {
+    let Some((bad, _)) = bad_copy(disk, file_len, pointer, table) else { return Ok(false) };
+    let good = pointer.copies().find_map(|at| read_copy(disk, file_len, pointer, at, table).ok());
+    let Some((sealed, checkpoint)) = good else { return Ok(false) };
+    let mut bytes = Vec::with_capacity(pointer.copy_bytes() as usize);
+    sealed.write_copy(bad, checkpoint, &mut bytes);
+    disk.write_at(bad, &bytes).map_err(|error| Error::io("repair a block", disk.place(), &error))?;
+    Ok(true)
+}
+
+/// One copy as it is stored, and the checkpoint that wrote it.
+fn read_copy(
+    disk: &dyn Disk,
+    file_len: u64,
+    pointer: &BlockPointer,
+    at: u64,
+    table: u64,
+) -> Result<(Sealed, u64)> {
+    let damaged = |what: &str| damaged(disk, at, table, what);
+    let end = at.checked_add(pointer.copy_bytes());
+    if !at.is_multiple_of(BLOCK_UNIT_BYTES) || end.is_none_or(|end| end > file_len) {
         return Err(damaged("its pointer leads out of the file"));
     }
     let mut bytes = vec![0; HEADER_BYTES + pointer.stored_len_bytes as usize];
-    disk.read_at(pointer.offset, &mut bytes)
-        .map_err(|error| Error::io("read a block", disk.place(), &error))?;
+    disk.read_at(at, &mut bytes).map_err(|error| Error::io("read a block", disk.place(), &error))?;
     let (header, stored) = bytes.split_at_checked(HEADER_BYTES).ok_or_else(|| damaged("it is cut short"))?;
     if xxh3_64(stored) != pointer.hash {
         return Err(damaged("its content does not match the hash in its pointer"));
     }
-    let (kind, is_compressed) = check_header(header, pointer, table)
+    let header = Header::decode(header)
+        .filter(|header| header.fits(pointer, at, table))
         .ok_or_else(|| damaged("its header does not match its pointer"))?;
-    let raw_len = pointer.raw_len_bytes as usize;
-    let raw = match is_compressed {
-        true => decompress(stored, raw_len).ok_or_else(|| damaged("it cannot be decompressed"))?,
-        false if stored.len() == raw_len => {
-            bytes.drain(..HEADER_BYTES);
-            return Ok((kind, bytes));
-        }
-        false => return Err(damaged("its lengths do not agree")),
+    bytes.drain(..HEADER_BYTES);
+    let sealed = Sealed {
+        kind: header.kind,
+        table,
+        raw_len_bytes: header.raw_len_bytes,
+        is_compressed: header.is_compressed,
+        stored: bytes,
+        hash: header.hash,
     };
-    Ok((kind, raw))
+    Ok((sealed, header.checkpoint))
 }
 
-fn check_header(header: &[u8], pointer: &BlockPointer, table: u64) -> Option<(BlockKind, bool)> {
-    let mut reader = Reader::new(header);
-    let magic = reader.u32()?;
-    let kind = match reader.u8()? {
-        1 => BlockKind::Leaf,
-        2 => BlockKind::Branch,
-        3 => BlockKind::Value,
-        4 => BlockKind::SpaceMap,
-        _ => return None,
-    };
-    let is_compressed = reader.u8()? == 1;
-    reader.bytes(2)?;
-    let fields = (reader.u64()?, reader.u64()?, reader.u32()?, reader.u32()?);
-    reader.u64()?;
-    let hash = reader.u64()?;
-    reader.u64()?;
-    let is_good = magic == MAGIC
-        && fields == (table, pointer.offset, pointer.stored_len_bytes, pointer.raw_len_bytes)
-        && hash == pointer.hash
-        && reader.u64()? == xxh3_64(header.get(..HEADER_BYTES - 8)?);
-    is_good.then_some((kind, is_compressed))
+/// What a block says of itself.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Header {
+    pub(crate) kind: BlockKind,
+    is_compressed: bool,
+    pub(crate) table: u64,
+    offset: u64,
+    stored_len_bytes: u32,
+    raw_len_bytes: u32,
+    /// The checkpoint that wrote it; 0 when a commit did.
+    pub(crate) checkpoint: u64,
+    hash: u64,
+}
+
+impl Header {
+    /// Reads a header; `None` when it is none, or not as it was written.
+    pub(crate) fn decode(bytes: &[u8]) -> Option<Header> {
+        let mut reader = Reader::new(bytes);
+        let magic = reader.u32()?;
+        let kind = match reader.u8()? {
+            1 => BlockKind::Leaf,
+            2 => BlockKind::Branch,
+            3 => BlockKind::Value,
+            4 => BlockKind::SpaceMap,
+            _ => return None,
+        };
+        let is_compressed = reader.u8()? == 1;
+        reader.bytes(2)?;
+        let header = Header {
+            kind,
+            is_compressed,
+            table: reader.u64()?,
+            offset: reader.u64()?,
+            stored_len_bytes: reader.u32()?,
+            raw_len_bytes: reader.u32()?,
+            checkpoint: reader.u64()?,
+            hash: reader.u64()?,
+        };
+        reader.u64()?;
+        let is_good = magic == MAGIC && reader.u64()? == xxh3_64(bytes.get(..HEADER_BYTES - 8)?);
+        is_good.then_some(header)
+    }
+
+    fn fits(&self, pointer: &BlockPointer, at: u64, table: u64) -> bool {
+        (self.table, self.offset) == (table, at)
+            && self.stored_len_bytes == pointer.stored_len_bytes
+            && self.raw_len_bytes == pointer.raw_len_bytes
+            && self.hash == pointer.hash
+    }
+
+    /// A pointer to the block, if it says that it stands at `at`: of a twin to just that copy.
+    pub(crate) fn pointer_at(&self, at: u64) -> Option<BlockPointer> {
+        (self.offset == at && self.stored_len_bytes < TWIN_BIT).then_some(BlockPointer {
+            offset: at,
+            stored_len_bytes: self.stored_len_bytes,
+            raw_len_bytes: self.raw_len_bytes,
+            hash: self.hash,
+            is_twin: false,
+        })
+    }
 }

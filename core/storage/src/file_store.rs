@@ -4,7 +4,6 @@
 //! checkpoint, log; then a fresh log region and one superblock that names the old roots, the old regions with their
 //! ends and the new region. Nothing that was read is changed. Order of creating: zeros, sync, superblock, directory.
 
-use crate::block::{BlockKind, TABLES_TREE};
 use crate::checkpoint::{Newest, Releases, load};
 use crate::disk::{Disk, LockMode};
 use crate::error::{Error, Result};
@@ -17,6 +16,7 @@ use crate::owner;
 use crate::pages::{Pager, Pages};
 use crate::pending::Pending;
 use crate::poison::Poison;
+use crate::recount::{self, Counted};
 use crate::space::{Extent, Space};
 use crate::state::State;
 use crate::superblock::{self, DATA_START_BYTES, Found, MAX_REGIONS, RegionEntry, Superblock};
@@ -96,6 +96,7 @@ pub(crate) fn open(disk: Arc<dyn Disk>, options: &Options) -> Result<Opened> {
     let len_bytes = len_of(&*disk)?;
     let pager = Pager::new(Arc::clone(&disk), options.cache_bytes);
     let pages = Pages::new(1, Some(Arc::clone(&pager)));
+    recount::mend_twins(&pager, &superblock)?;
     let (mut state, tables_tree) = load(&*disk, &superblock, &pages)?;
     let mut pending = Pending::default();
     let replayed = log::replay(&*disk, len_bytes, &superblock, &mut state, &mut pending)?;
@@ -131,24 +132,18 @@ fn space_of(
     regions: &[RegionEntry],
     pending: &Pending,
 ) -> Result<Space> {
-    let mut space = match &superblock.space_map {
-        Some(map) => {
-            let raw = match pager.read(map, TABLES_TREE)? {
-                (BlockKind::SpaceMap, raw) => raw,
-                _ => return Err(pager.damaged(map, TABLES_TREE, "it is not the list of free extents")),
-            };
-            let damaged = || pager.damaged(map, TABLES_TREE, "the list of free extents cannot be read");
-            Space::decode(&raw).ok_or_else(damaged)?
-        }
-        None => Space::new(),
-    };
+    let Counted { mut space, is_exact } = recount::space_of(pager, superblock, len_of(disk)?)?;
     // The file may have been shortened after its checkpoint.
     space.cut_to(len_of(disk)?);
     let named = regions.iter().map(region_extent).chain(pending.provisional.iter().copied());
     for extent in named {
-        if !space.mark_provisional(extent) {
-            let place = format!("{}, byte {}", disk.place(), extent.offset);
-            return Err(Error::corrupt(place, "the log and the last checkpoint both use it"));
+        match space.mark_provisional(extent) {
+            true => {}
+            false if !is_exact => space.set_provisional(extent),
+            false => {
+                let place = format!("{}, byte {}", disk.place(), extent.offset);
+                return Err(Error::corrupt(place, "the log and the last checkpoint both use it"));
+            }
         }
     }
     Ok(space)

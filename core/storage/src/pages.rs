@@ -5,7 +5,7 @@
 //! without bound is told [`Error::SnapshotTooOld`]: its epoch is revoked, and what it reads from then on may have been
 //! written over, which the hash in the pointer tells.
 
-use crate::block::{self, BlockKind, BlockPointer, TABLES_TREE};
+use crate::block::{self, BlockKind, BlockPointer};
 use crate::disk::Disk;
 use crate::error::{Error, Result};
 use crate::node_block::{decode_branch, decode_leaf};
@@ -83,11 +83,22 @@ impl Pager {
     }
 
     pub(crate) fn damaged(&self, pointer: &BlockPointer, table: u64, what: &str) -> Error {
-        let owner = match table {
-            TABLES_TREE => "the list of tables".to_owned(),
-            table => format!("table {table}"),
-        };
-        Error::corrupt(format!("{}, {owner}, block at byte {}", self.disk.place(), pointer.offset), what)
+        block::damaged(&*self.disk, pointer.offset, table, what)
+    }
+
+    /// What is wrong with one copy of a block that is written twice and can be read.
+    pub(crate) fn bad_copy(&self, pointer: &BlockPointer, table: u64) -> Option<Error> {
+        let file_len = self.file_len.load(Ordering::Relaxed);
+        block::bad_copy(&*self.disk, file_len, pointer, table).map(|(_, error)| error)
+    }
+
+    /// Writes a bad copy of a block again from the good one; says whether it did.
+    pub(crate) fn mend(&self, pointer: &BlockPointer, table: u64) -> Result<bool> {
+        block::mend(&*self.disk, self.file_len.load(Ordering::Relaxed), pointer, table)
+    }
+
+    pub(crate) fn disk(&self) -> &dyn Disk {
+        &*self.disk
     }
 
     /// Reads a leaf, past the cache.

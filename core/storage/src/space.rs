@@ -52,6 +52,28 @@ impl Space {
         }
     }
 
+    /// The map of a file in which just these extents are in use, in ascending order; `None` when they overlap or lie
+    /// outside.
+    pub(crate) fn with_used(used: &[Extent], end: u64) -> Option<Space> {
+        let mut space = Space::all_used(end);
+        let mut at = DATA_START_BYTES;
+        let rest = Extent { offset: space.end, len_bytes: 0 };
+        for extent in used.iter().chain([&rest]) {
+            let gap = extent.offset.checked_sub(at)?;
+            if gap > 0 {
+                space.release(Extent { offset: at, len_bytes: gap });
+            }
+            at = extent.end();
+        }
+        Some(space)
+    }
+
+    /// The map of a file of this length in which nothing is known to be free.
+    pub(crate) fn all_used(file_len: u64) -> Space {
+        let end = (file_len - file_len % BLOCK_UNIT_BYTES).max(DATA_START_BYTES);
+        Space { end, ..Space::new() }
+    }
+
     /// Reads what [`encode`](Space::encode) wrote; `None` when it is not a map.
     pub(crate) fn decode(bytes: &[u8]) -> Option<Space> {
         let mut reader = Reader::new(bytes);

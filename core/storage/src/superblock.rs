@@ -268,8 +268,13 @@ mod tests {
 
     fn superblock(number: u64) -> Superblock {
         let region = RegionEntry { start: 32768, len_bytes: 4096, salt: 5, end: 0 };
-        let tables_root =
-            Some(BlockPointer { offset: 40960, stored_len_bytes: 5, raw_len_bytes: 6, hash: 7 });
+        let tables_root = Some(BlockPointer {
+            offset: 40960,
+            stored_len_bytes: 5,
+            raw_len_bytes: 6,
+            hash: 7,
+            is_twin: true,
+        });
         Superblock {
             uuid: [3; 16],
             number,

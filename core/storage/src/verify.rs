@@ -2,8 +2,9 @@
 
 use crate::error::{Error, Result};
 use crate::file_store::FileStore;
-use crate::inspect::{self, Visit};
+use crate::inspect::{self, Lost, Values, Visit};
 use crate::pages::Pager;
+use crate::problem::Problem;
 use crate::range::{Direction, KeyRange};
 use crate::space::Extent;
 use crate::state::State;
@@ -27,7 +28,7 @@ pub struct VerifyReport {
     /// Bytes of the file that hold nothing.
     pub free_bytes: u64,
     /// What is wrong; empty when the file is sound.
-    pub problems: Vec<Error>,
+    pub problems: Vec<Problem>,
 }
 
 impl VerifyReport {
@@ -119,7 +120,7 @@ impl Store {
         match &shared.medium {
             Medium::Memory => {}
             Medium::ReadOnly(file) => {
-                report.problems.extend(file.damage.clone());
+                report.problems.extend(file.damage.clone().map(Problem::of_file));
                 if let Some(superblock) = &file.superblock {
                     let len_bytes = file
                         .disk
@@ -154,20 +155,21 @@ impl Visit for Tally<'_> {
     fn leaf(&mut self, table: u64, leaf: &Packed) -> Result<()> {
         if leaf.iter().any(|entry| entry.version > self.sequence) {
             let what = "an entry is newer than the checkpoint that holds it";
-            self.report.problems.push(Error::corrupt(format!("table {table}"), what));
+            self.problem(table, Error::corrupt(format!("table {table}"), what), Lost::Nothing)?;
         }
         Ok(())
     }
 
-    fn problem(&mut self, _: u64, error: Error, _: (&[u8], Option<&[u8]>)) {
-        self.report.problems.push(error);
+    fn problem(&mut self, table: u64, error: Error, lost: Lost<'_>) -> Result<()> {
+        self.report.problems.push(Problem::new(table, error, lost));
+        Ok(())
     }
 }
 
 /// Everything that a checkpoint reaches in the file, sorted.
 fn walk_checkpoint(pager: &Pager, superblock: &Superblock, report: &mut VerifyReport) -> Result<Vec<Extent>> {
     let mut tally = Tally { report, extents: Vec::new(), sequence: superblock.sequence.max(1) };
-    inspect::walk(pager, superblock, &mut tally)?;
+    inspect::walk(pager, superblock, Values::Read, &mut tally)?;
     let mut extents = tally.extents;
     extents.sort_unstable();
     Ok(extents)
@@ -184,7 +186,7 @@ fn verify_state(state: &State, report: &mut VerifyReport) {
         }
         match verify_table(state, id, &table.tree) {
             Ok(entries) => report.entries += entries,
-            Err(error) => report.problems.push(error),
+            Err(error) => report.problems.push(Problem::new(id, error, Lost::Nothing)),
         }
     });
 }
@@ -230,22 +232,21 @@ fn verify_file(file: &FileStore, report: &mut VerifyReport) -> Result<()> {
         used.extend(space.provisional());
         used.sort_unstable();
         (report.used_bytes, report.free_bytes) = (space.used_bytes(), space.free_bytes());
+        let mut problem = |what| report.problems.push(Problem::of_file(Error::corrupt(place, what)));
         if used.iter().any(|extent| space.touches_free(*extent)) {
-            report.problems.push(Error::corrupt(place, "something in use is listed as free"));
+            problem("something in use is listed as free".to_owned());
         }
         let overlap = used.windows(2).find_map(|pair| match pair {
             [a, b] if a.end() > b.offset => Some((*a, *b)),
             _ => None,
         });
         if let Some((a, b)) = overlap {
-            let what = format!("bytes {} and {} belong to things that overlap", a.offset, b.offset);
-            report.problems.push(Error::corrupt(place, what));
+            problem(format!("bytes {} and {} belong to things that overlap", a.offset, b.offset));
         }
         let expected = DATA_START_BYTES + used.iter().map(|extent| extent.len_bytes).sum::<u64>();
         // What cannot be read leads to blocks that were not met.
         if is_readable && expected != space.used_bytes() {
-            let what = format!("{expected} bytes are in use, and {} are accounted for", space.used_bytes());
-            report.problems.push(Error::corrupt(place, what));
+            problem(format!("{expected} bytes are in use, and {} are accounted for", space.used_bytes()));
         }
     });
     Ok(())
