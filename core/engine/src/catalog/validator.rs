@@ -4,7 +4,7 @@
 //! documents alone that broke it before, `validationAction: warn` stores all the same.
 
 use multifora_model::{DocBuilder, DocumentView, Error, ErrorCode, RawDoc, RawValue, Result};
-use multifora_query::filter::Filter;
+use multifora_query::filter::{Filter, explain_failure};
 use multifora_query::{CompileContext, NoResources};
 
 /// When the rule is applied.
@@ -18,6 +18,8 @@ enum Level {
 /// A collection's rule.
 #[derive(Debug)]
 pub struct Validator {
+    /// As written: the account of a failure follows it.
+    rule: Vec<u8>,
     filter: Filter,
     level: Level,
     /// Breaking the rule is an error (else it is let pass).
@@ -46,28 +48,34 @@ impl Validator {
             return Ok(None);
         };
         let filter = Filter::compile(rule, &CompileContext::default())?;
-        Ok((refuses && level != Level::Off).then_some(Validator { filter, level, refuses }))
+        Ok((refuses && level != Level::Off).then(|| Validator {
+            rule: rule.as_bytes().to_vec(),
+            filter,
+            level,
+            refuses,
+        }))
     }
 
     /// Refuses a new version of a document that breaks the rule (`DocumentValidationFailure`).
     /// `before` is the version it replaces.
     pub fn check(&self, before: Option<RawDoc<'_>>, after: RawDoc<'_>) -> Result<()> {
-        if !self.refuses || self.filter.matches(&DocumentView::whole(after), &NoResources)? {
+        if !self.refuses || self.is_met_by(after) {
             return Ok(());
         }
-        if self.level == Level::Moderate
-            && let Some(before) = before
-            && !self.filter.matches(&DocumentView::whole(before), &NoResources)?
-        {
+        if self.level == Level::Moderate && before.is_some_and(|before| !self.is_met_by(before)) {
             return Ok(());
         }
+        let rule = RawDoc::framed(&self.rule).unwrap_or(RawDoc::EMPTY);
+        let account = explain_failure(rule, &CompileContext::default(), after, &NoResources);
         let mut details = DocBuilder::new();
-        details
-            .start_doc("errInfo")
-            .append("failingDocumentId", after.get("_id").unwrap_or(RawValue::NULL))
-            .end();
+        details.doc("errInfo", RawDoc::framed(&account).unwrap_or(RawDoc::EMPTY));
         Err(Error::new(ErrorCode::DocumentValidationFailure, "Document failed validation")
             .with_details(details.finish()))
+    }
+
+    /// A rule that cannot be decided for a document (an expression fails on it) is not met by it.
+    fn is_met_by(&self, doc: RawDoc<'_>) -> bool {
+        self.filter.matches(&DocumentView::whole(doc), &NoResources).unwrap_or(false)
     }
 }
 

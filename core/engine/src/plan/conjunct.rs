@@ -88,7 +88,7 @@ impl<'f> Conjuncts<'f> {
             FilterNode::Nor(nodes) => nodes.iter().for_each(|node| self.add_negated(node, prefix, scopes)),
             FilterNode::Not(node) => self.add_negated(node, prefix, scopes),
             FilterNode::Field(field) => self.add_field(field, prefix, scopes),
-            FilterNode::Expr(_) | FilterNode::SampleRate(_) => self.incomplete = true,
+            FilterNode::Expr(_) | FilterNode::Schema(_) | FilterNode::SampleRate(_) => self.incomplete = true,
         }
     }
 

@@ -16,14 +16,21 @@ pub struct WriteError {
 pub struct WriteErrors {
     errors: Vec<WriteError>,
     text_bytes: usize,
+    details_bytes: usize,
 }
 
 /// Beyond this many bytes of error texts in one reply, further texts are left out (their codes stay).
 const MAX_ERROR_TEXT_BYTES: usize = 1024 * 1024;
+/// Beyond this many bytes of `keyValue`, `errInfo` and the like in one reply, further ones are left out.
+const MAX_ERROR_DETAILS_BYTES: usize = 8 * 1024 * 1024;
 
 impl WriteErrors {
     /// Adds a failure.
-    pub fn push(&mut self, index: usize, error: Error) {
+    pub fn push(&mut self, index: usize, mut error: Error) {
+        if self.details_bytes > MAX_ERROR_DETAILS_BYTES {
+            error = Error::new(error.code(), error.message());
+        }
+        self.details_bytes += error.details().map_or(0, <[u8]>::len);
         self.errors.push(WriteError { index, error });
     }
 

@@ -58,6 +58,11 @@ impl Evaluation<'_> {
             FilterNode::Not(node) => Ok(!self.without_position().node(node, subject)?),
             FilterNode::AlwaysTrue => Ok(true),
             FilterNode::AlwaysFalse => Ok(false),
+            FilterNode::Schema(schema) => match subject {
+                Subject::View(view) => schema.matches(view),
+                Subject::Element(doc) => schema.matches(&DocumentView::whole(doc)),
+                Subject::Value(_) => Ok(false),
+            },
             FilterNode::Expr(expr) => match subject {
                 Subject::View(view) => expr.is_true(&EvalContext::new(*view, self.res)),
                 Subject::Element(doc) => expr.is_true(&EvalContext::new(DocumentView::whole(doc), self.res)),

@@ -4,20 +4,26 @@
 //! a tree of [`FilterNode`]s. The tree is immutable, shared by [`Clone`], decided on document bytes
 //! without allocation, and read by the engine's planner.
 //!
-//! Module order: `node` · `predicate` · `set` · `registry` · `operands` · `parse` · `restricted` · `evaluate`.
+//! Module order: `predicate` · `set` · `explanation` · `operands` · `schema` · `node` · `registry` · `parse` · `restricted` ·
+//! `evaluate` · `explain`.
 
 mod evaluate;
+mod explain;
+mod explanation;
 mod node;
 mod operands;
 mod parse;
 mod predicate;
 mod registry;
 mod restricted;
+mod schema;
 mod set;
 
+pub use explain::explain_failure;
 pub use node::{CompareOp, Comparison, FieldTest, FilterNode, RegexTest, Test};
 pub use predicate::{BitsRule, BitsTest, ModTest, TypeSet};
 pub use registry::{FieldOperator, TopLevelOperator, field_operators, top_level_operators};
+pub use schema::{Schema, SchemaKeyword, schema_keywords};
 pub use set::InSet;
 
 pub(crate) use operands::Operand;

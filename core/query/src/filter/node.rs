@@ -4,6 +4,7 @@
 //! planner that knows `And`, `Or` and the tests on a path knows everything there is.
 
 use super::predicate::{BitsTest, ModTest, TypeSet};
+use super::schema::Schema;
 use super::set::InSet;
 use crate::expression::Expr;
 use multifora_model::OwnedValue;
@@ -28,6 +29,8 @@ pub enum FilterNode {
     Not(Box<FilterNode>),
     /// A test holds for some value at a path.
     Field(FieldTest),
+    /// The document is valid under a schema (`$jsonSchema`).
+    Schema(Arc<Schema>),
     /// An aggregation expression is true (`$expr`).
     Expr(Arc<Expr>),
     /// Holds for about this share of the documents (`$sampleRate`).

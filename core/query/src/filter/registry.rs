@@ -4,6 +4,7 @@ use super::node::{CompareOp, FilterNode, Test};
 use super::operands::{self, Operand, regex_operators, regex_value, unsupported};
 use super::parse::{Parser, all_of, comparison, not, on, operators_in, shown};
 use super::predicate::{BitsRule, BitsTest, ModTest};
+use super::schema::Schema;
 use super::set::InSet;
 use crate::expression::{Expr, is_truthy};
 use multifora_model::path::FieldPath;
@@ -107,7 +108,7 @@ const TOP_LEVEL_OPERATORS: &[TopLevelOperator] = &[
     top("$alwaysTrue", |_, o| always(o, FilterNode::AlwaysTrue), "holds always"),
     top("$alwaysFalse", |_, o| always(o, FilterNode::AlwaysFalse), "holds never"),
     top("$sampleRate", |_, o| sample_rate(o), "holds for a share of the documents"),
-    no_top("$jsonSchema", "the document is valid under a schema"),
+    top("$jsonSchema", |_, o| json_schema(o), "the document is valid under a schema"),
     no_top("$text", "full-text search"),
     no_top("$where", "JavaScript"),
 ];
@@ -310,6 +311,13 @@ fn expr(parser: Parser<'_>, operand: Operand<'_>) -> Result<FilterNode> {
         ));
     }
     Ok(FilterNode::Expr(Arc::new(Expr::compile(operand.value, parser.context)?)))
+}
+
+fn json_schema(operand: Operand<'_>) -> Result<FilterNode> {
+    let Some(schema) = operand.value.as_doc() else {
+        return Err(Error::type_mismatch("$jsonSchema must be an object"));
+    };
+    Ok(FilterNode::Schema(Arc::new(Schema::compile(schema)?)))
 }
 
 fn always(operand: Operand<'_>, node: FilterNode) -> Result<FilterNode> {
