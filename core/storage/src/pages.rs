@@ -1,7 +1,7 @@
 //! Reading blocks: through one cache of bounded size, on behalf of states of one epoch.
 //!
-//! An *epoch* lasts from one checkpoint's cut to the next. Every state of an epoch holds its [`Pages`]; when the last
-//! of them is gone, nobody needs what later checkpoints dropped. A reader who stays so long that the file would grow
+//! An *epoch* begins with every checkpoint's cut and ends, and another begins, when it is published. Every state of an
+//! epoch holds its [`Pages`]; when the last of them is gone, nobody needs what later checkpoints dropped. A reader who stays so long that the file would grow
 //! without bound is told [`Error::SnapshotTooOld`]: its epoch is revoked, and what it reads from then on may have been
 //! written over, which the hash in the pointer tells.
 
@@ -143,6 +143,8 @@ impl Pager {
 /// The file as the states of one epoch see it.
 pub(crate) struct Pages {
     pub(crate) epoch: u64,
+    /// The epoch at whose end the last checkpoint was cut: what its nodes replace goes as soon as they are written.
+    pub(crate) cut_epoch: u64,
     /// None in memory: nothing is ever stored there.
     pager: Option<Arc<Pager>>,
     is_revoked: AtomicBool,
@@ -150,12 +152,13 @@ pub(crate) struct Pages {
 
 impl Pages {
     pub(crate) fn new(epoch: u64, pager: Option<Arc<Pager>>) -> Arc<Pages> {
-        Arc::new(Pages { epoch, pager, is_revoked: AtomicBool::new(false) })
+        Arc::new(Pages { epoch, cut_epoch: 0, pager, is_revoked: AtomicBool::new(false) })
     }
 
-    /// The pages of the next epoch.
-    pub(crate) fn next(&self) -> Arc<Pages> {
-        Pages::new(self.epoch + 1, self.pager.clone())
+    /// The pages of the next epoch, after a cut at the end of `cut_epoch`.
+    pub(crate) fn next(&self, cut_epoch: u64) -> Arc<Pages> {
+        let (epoch, pager) = (self.epoch + 1, self.pager.clone());
+        Arc::new(Pages { epoch, cut_epoch, pager, is_revoked: AtomicBool::new(false) })
     }
 
     /// Takes the right to read from states of this epoch, and of those before it when they are told as well.

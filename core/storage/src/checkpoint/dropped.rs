@@ -7,7 +7,7 @@ use super::walk::value_extents;
 use crate::block::BlockPointer;
 use crate::error::{Error, Result};
 use crate::space::Extent;
-use crate::tree::{BlockRole, Body, Context, Link, Node, Tree, stored_values};
+use crate::tree::{BlockRole, Body, Context, Link, Node, Tree};
 
 /// Blocks of nodes, and of values, that nobody reaches any more.
 #[derive(Default)]
@@ -72,11 +72,9 @@ impl Dropped {
         match (fresh.and_then(|node| node.body()), link.pointer()) {
             _ if !has_values => Ok(()),
             (Some(Body::Leaf(leaf)), _) => {
-                let changed = leaf.delta.iter().flat_map(|change| change.entry().values);
-                self.values
-                    .extend(changed.filter_map(|value| value.pointer()).map(|pointer| pointer.extent()));
-                if let Some(Some(packed)) = unless_damaged(leaf.packed(context))? {
-                    self.values.extend(stored_values(packed.values()).map(|pointer| pointer.extent()));
+                // Not the base as it is: what was changed since may have been freed long ago.
+                if let Some(packed) = unless_damaged(leaf.merge_whole(context))? {
+                    self.values.extend(value_extents(&packed));
                 }
                 Ok(())
             }

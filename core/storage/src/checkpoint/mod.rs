@@ -115,12 +115,16 @@ impl FileStore {
         let Cut { state, pending } = self.cut(shared, &mut newest);
         let below = limit.unwrap_or(u64::MAX);
         let result = self.write_and_publish(shared, &state, &pending, &mut newest, below);
-        let epoch = state.pages.epoch;
         if let Err(error) = result {
             newest.carried = pending;
             return Err(error);
         }
         newest.taken += 1;
+        // States that were made while it was written may still read what it dropped: they end with this epoch.
+        let epoch = {
+            let _section = shared.section.lock();
+            self.begin_epoch(shared, state.pages.epoch)
+        };
         // It would keep itself from releasing what it dropped.
         drop(state);
         self.announce(shared, &mut newest, epoch)
@@ -146,12 +150,20 @@ impl FileStore {
     fn cut(&self, shared: &Shared, newest: &mut Newest) -> Cut {
         let mut section = shared.section.lock();
         let state = Arc::clone(&shared.published.read());
-        let next = State { pages: state.pages.next(), ..State::clone(&state) };
-        self.releases.begin_epoch(&next.pages);
-        *shared.published.write() = Arc::new(next);
+        self.begin_epoch(shared, state.pages.epoch);
         let mut pending = std::mem::take(&mut newest.carried);
         pending.append(std::mem::take(&mut section.pending));
         Cut { state, pending }
+    }
+
+    /// Gives the newest state, as it is, to a new epoch; returns the one before. Called with the commit section locked.
+    fn begin_epoch(&self, shared: &Shared, cut_epoch: u64) -> u64 {
+        let mut published = shared.published.write();
+        let epoch = published.pages.epoch;
+        let next = State { pages: published.pages.next(cut_epoch), ..State::clone(&published) };
+        self.releases.begin_epoch(&next.pages);
+        *published = Arc::new(next);
+        epoch
     }
 
     fn write_and_publish(

@@ -161,6 +161,14 @@ impl Leaf {
         }
     }
 
+    /// Keeps the base in memory.
+    pub(crate) fn hold(&mut self, context: &Context<'_>) -> Result<()> {
+        if let (Base::Stored(..), Some(packed)) = (&self.base, self.packed(context)?) {
+            self.base = Base::Held(packed);
+        }
+        Ok(())
+    }
+
     /// Where the key's change is, or where it belongs.
     pub(crate) fn find_change(&self, prefix: u64, key: &[u8]) -> std::result::Result<usize, usize> {
         find_change(&self.delta, prefix, key)

@@ -133,6 +133,27 @@ impl Node {
         *self.body.write() = None;
     }
 
+    /// What a copy of it replaces and holds; no content when it is in the file by now.
+    fn copy(&self, role: BlockRole, context: &Context<'_>) -> Result<(Vec<Origin>, Option<Body>)> {
+        let body = match self.stored() {
+            Some(_) => None,
+            None => self.body(),
+        };
+        let Some(mut body) = body else {
+            let pointer = self.stored().unwrap_or(BlockPointer::NOWHERE);
+            return Ok((vec![Origin::Block(pointer, role)], None));
+        };
+        if self.home.epoch == context.pages.epoch {
+            return Ok((self.home.origins.lock().clone(), Some(body)));
+        }
+        // A checkpoint may be writing it at this moment. Then what lies under the leaf's changes is going to be free
+        // long before the copy is written.
+        if let (Body::Leaf(leaf), true) = (&mut body, self.home.epoch <= context.pages.cut_epoch) {
+            Arc::make_mut(leaf).hold(context)?;
+        }
+        Ok((vec![Origin::Node(Arc::clone(&self.home))], Some(body)))
+    }
+
     /// Takes over what another node replaces, which goes without being written.
     pub(super) fn inherit(&self, gone: &Link, role: BlockRole) {
         let mut origins = self.home.origins.lock();
@@ -247,15 +268,7 @@ impl Link {
         if !is_own {
             let (origins, body) = match self {
                 Link::Stored(pointer) => (vec![Origin::Block(*pointer, role)], None),
-                Link::Fresh(node) => {
-                    let body = node.body();
-                    let origins = match (node.stored(), &body) {
-                        (Some(pointer), _) => vec![Origin::Block(pointer, role)],
-                        (None, _) if node.home.epoch == epoch => node.home.origins.lock().clone(),
-                        (None, _) => vec![Origin::Node(Arc::clone(&node.home))],
-                    };
-                    (origins, body)
-                }
+                Link::Fresh(node) => node.copy(role, context)?,
             };
             let body = match body {
                 Some(body) => body,
