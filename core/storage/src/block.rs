@@ -245,11 +245,13 @@ pub(crate) fn bad_copy(
 ) -> Option<(u64, Error)> {
     let second = pointer.is_twin.then(|| pointer.copies());
     second.into_iter().flatten().find_map(|at| {
-        read_copy(disk, file_len, pointer, at, table).err().map(|_| {
-            let what =
-                "one of its two copies is bad; the other is used, and opening the file for writing repairs it";
-            (at, damaged(disk, at, table, what))
-        })
+        let what =
+            "one of its two copies is bad; the other is used, and opening the file for writing repairs it";
+        match read_copy(disk, file_len, pointer, at, table) {
+            Ok(_) => None,
+            Err(Error::Corrupt { .. }) => Some((at, damaged(disk, at, table, what))),
+            Err(other) => Some((at, other)),
+        }
     })
 }
 

@@ -8,9 +8,10 @@ use crate::changes::EncodedChanges;
 use crate::direct_values::{self, DirectValues};
 use crate::error::{Error, Result};
 use crate::file_store::FileStore;
-use crate::ids::{RowId, Sequence};
+use crate::ids::{RowId, Sequence, TableId};
 use crate::log::{Item, Need, Queue, Until};
 use crate::pending::Pending;
+use crate::snapshot::Snapshot;
 use crate::state::{State, Table};
 use crate::store::{Medium, Shared, Store};
 use crate::transaction::Transaction;
@@ -88,7 +89,11 @@ impl Store {
             return Ok(Committed { sequence: transaction.base.sequence(), rows: Vec::new() });
         }
         let Medium::File(file) = &shared.medium else {
-            return enter_section(shared, &mut transaction, None)?.ok_or(Error::Closed);
+            return match enter_section(shared, &mut transaction, None)? {
+                Entered::Committed(committed) => Ok(committed),
+                // There is no log, and nothing has a place to be moved from.
+                Entered::NoRoom | Entered::Moved => Err(Error::Closed),
+            };
         };
         let direct = direct_values::write(file, &transaction, shared.options.tuning.direct_from_bytes)?;
         let mut changes = EncodedChanges::of(&transaction);
@@ -111,20 +116,56 @@ impl Store {
     ) -> Result<Committed> {
         let shared = self.shared();
         let only_deletes = transaction.only_deletes();
-        let room_bytes = Item::room_bytes(changes.bytes.len());
         loop {
             slow_down(shared, file);
-            if let Some(committed) = enter_section(shared, transaction, Some((&mut *changes, direct)))? {
-                shared.bell.ring();
-                if file.log.queued_bytes() > QUEUE_BYTES {
-                    file.log.wait(&shared.section, Until::Sequence(committed.sequence.get()))?;
+            match enter_section(shared, transaction, Some((&mut *changes, direct)))? {
+                Entered::Committed(committed) => {
+                    shared.bell.ring();
+                    if file.log.queued_bytes() > QUEUE_BYTES {
+                        file.log.wait(&shared.section, Until::Sequence(committed.sequence.get()))?;
+                    }
+                    return Ok(committed);
                 }
-                return Ok(committed);
+                Entered::NoRoom => {
+                    transaction.forget_snapshot();
+                    make_room(shared, file, Item::room_bytes(changes.bytes.len()), only_deletes)?;
+                }
+                Entered::Moved => {
+                    find_kept(transaction, &self.snapshot())?;
+                    *changes = EncodedChanges::of(transaction);
+                }
             }
-            transaction.forget_snapshot();
-            make_room(shared, file, room_bytes, only_deletes)?;
         }
     }
+}
+
+/// What the commit section did.
+enum Entered {
+    Committed(Committed),
+    /// Nothing: the log has no room for the changes.
+    NoRoom,
+    /// Nothing: a checkpoint moved a value that the transaction keeps, which changes no version.
+    Moved,
+}
+
+/// Finds the kept values of a transaction where they are now.
+fn find_kept(transaction: &mut Transaction, now: &Snapshot) -> Result<()> {
+    for (&id, writes) in &mut transaction.tables {
+        for (key, write) in &mut writes.writes {
+            let (base, Some(put)) = (write.base, &mut write.put) else { continue };
+            let (true, Some(values)) = (put.kept.iter().any(Option::is_some), &put.values) else { continue };
+            let Ok(table) = now.table(TableId::from_u64(id)) else { return Err(Error::Conflict) };
+            let found = table.tree.get(key, &now.state.context(id))?;
+            let found = found.filter(|found| found.version() == base).ok_or(Error::Conflict)?;
+            let current = found.entry().values;
+            let values = values.iter().zip(&put.kept).map(|(value, kept)| match kept {
+                Some(number) => current.get(*number as usize).cloned().ok_or(Error::Conflict),
+                None => Ok(value.clone()),
+            });
+            put.values = Some(values.collect::<Result<Vec<_>>>()?.into());
+        }
+    }
+    Ok(())
 }
 
 /// Prepares a region of the log; when the disk is full, a checkpoint may free the old ones.
@@ -153,12 +194,12 @@ impl Drop for PanicGuard<'_> {
     }
 }
 
-/// The commit section. `None` when the log has no room for the changes: nothing has happened then.
+/// The commit section.
 fn enter_section(
     shared: &Shared,
     transaction: &mut Transaction,
     logged: Option<(&mut EncodedChanges, Option<&DirectValues>)>,
-) -> Result<Option<Committed>> {
+) -> Result<Entered> {
     let mut section = shared.section.lock();
     while transaction.ticket.is_none() && section.next_ticket != section.serving_ticket {
         shared.section_free.wait(&mut section);
@@ -167,12 +208,12 @@ fn enter_section(
     let only_deletes = transaction.only_deletes();
     let room_bytes = logged.as_ref().map_or(0, |(changes, _)| Item::room_bytes(changes.bytes.len()));
     if logged.is_some() && !section.queue.has_room(room_bytes, only_deletes) {
-        return Ok(None);
+        return Ok(Entered::NoRoom);
     }
     let guard = PanicGuard(shared);
     let mut state = State::clone(&shared.published.read());
     let mut pending = Pending::default();
-    let rows = apply(&mut state, transaction, &mut pending)?;
+    let Some(rows) = apply(&mut state, transaction, &mut pending)? else { return Ok(Entered::Moved) };
     let sequence = state.sequence;
     if let Some((changes, direct)) = logged
         && !transaction.is_empty()
@@ -192,7 +233,7 @@ fn enter_section(
     drop(section);
     // Freeing what the last reader of the old state leaves is nobody else's business.
     drop(old);
-    Ok(Some(Committed { sequence: Sequence::from_u64(sequence), rows }))
+    Ok(Entered::Committed(Committed { sequence: Sequence::from_u64(sequence), rows }))
 }
 
 /// Slows commits down when checkpoints do not keep up with the log, and takes one here when nobody else does.
@@ -206,8 +247,13 @@ fn slow_down(shared: &Shared, file: &FileStore) {
     }
 }
 
-/// Applies a transaction to a copy of the newest state. An error leaves the copy useless.
-fn apply(state: &mut State, transaction: &mut Transaction, pending: &mut Pending) -> Result<Vec<RowId>> {
+/// Applies a transaction to a copy of the newest state; `None` when a value that it keeps is elsewhere now. Without rows
+/// the copy is useless.
+fn apply(
+    state: &mut State,
+    transaction: &mut Transaction,
+    pending: &mut Pending,
+) -> Result<Option<Vec<RowId>>> {
     for guard in &transaction.guards {
         let table = state.tables.get(guard.table).ok_or(Error::Conflict)?;
         if table.tree.version(&guard.key, &state.context(guard.table))? != guard.version {
@@ -215,7 +261,7 @@ fn apply(state: &mut State, transaction: &mut Transaction, pending: &mut Pending
         }
     }
     if transaction.is_empty() {
-        return Ok(Vec::new());
+        return Ok(Some(Vec::new()));
     }
     state.sequence += 1;
     for &table in &transaction.dropped {
@@ -238,11 +284,11 @@ fn apply(state: &mut State, transaction: &mut Transaction, pending: &mut Pending
     }
     let rows = give_rows(state, &transaction.appends)?;
     for (&id, writes) in &mut transaction.tables {
-        if !writes.writes.is_empty() {
-            apply_table(state, id, writes, &rows)?;
+        if !apply_table(state, id, writes, &rows)? {
+            return Ok(None);
         }
     }
-    Ok(rows)
+    Ok(Some(rows))
 }
 
 fn give_rows(state: &mut State, appends: &[u64]) -> Result<Vec<RowId>> {
@@ -259,34 +305,40 @@ fn give_rows(state: &mut State, appends: &[u64]) -> Result<Vec<RowId>> {
     Ok(rows)
 }
 
-fn apply_table(state: &mut State, id: u64, writes: &mut TableWrites, rows: &[RowId]) -> Result<()> {
+/// Applies the writes to one table; false when a value that one of them keeps is elsewhere now.
+fn apply_table(state: &mut State, id: u64, writes: &mut TableWrites, rows: &[RowId]) -> Result<bool> {
+    if writes.writes.is_empty() {
+        return Ok(true);
+    }
     let (version, pages) = (state.sequence, Arc::clone(&state.pages));
     let context = Context { pages: &pages, table: id };
     let tree = &mut state.tables.get_mut(id).ok_or(Error::Conflict)?.tree;
     for (key, write) in &mut writes.writes {
         if let Some(put) = &mut write.put {
             fill_row(put, rows)?;
-            check_kept(put, tree, &context)?;
+            if !are_kept_there(put, write.base, tree, &context)? {
+                return Ok(false);
+            }
         }
         if tree.apply(write.change(key, version), None, &context)?.version != write.base {
             return Err(Error::Conflict);
         }
     }
-    Ok(())
+    Ok(true)
 }
 
-/// Kept values have to be those of the record as it stands: a checkpoint may have moved them.
-fn check_kept(put: &Put, tree: &Tree, context: &Context<'_>) -> Result<()> {
+/// Whether kept values are those of the record as it stands: a checkpoint may have moved them.
+fn are_kept_there(put: &Put, base: u64, tree: &Tree, context: &Context<'_>) -> Result<bool> {
     if put.kept.iter().all(Option::is_none) {
-        return Ok(());
+        return Ok(true);
     }
-    let found = tree.get(put.cell.key(), context)?.ok_or(Error::Conflict)?;
+    let found = tree.get(put.cell.key(), context)?;
+    let found = found.filter(|found| found.version() == base).ok_or(Error::Conflict)?;
     let current = found.entry().values;
     let values = put.values.iter().flat_map(|values| values.iter());
-    let are_same = values.zip(&put.kept).all(|(value, kept)| {
+    Ok(values.zip(&put.kept).all(|(value, kept)| {
         kept.is_none_or(|number| current.get(number as usize).is_some_and(|there| there.is_same(value)))
-    });
-    if are_same { Ok(()) } else { Err(Error::Conflict) }
+    }))
 }
 
 fn fill_row(put: &mut Put, rows: &[RowId]) -> Result<()> {

@@ -1,7 +1,7 @@
 //! Damaged bytes: right data or Corrupt, never a wrong answer, never a panic.
 
 use crate::crash::Checked;
-use crate::world::{World, options};
+use crate::world::{Habits, World, options};
 use multifora_storage::sim::{Keep, Random, SimDisk, Tear};
 use multifora_storage::*;
 use std::sync::Arc;
@@ -11,8 +11,8 @@ const UNIT: usize = 4096;
 /// A small file, and what it holds: commits in blocks, and commits in the log only unless it was closed.
 fn small_file(seed: u64, is_closed: bool) -> (World, Vec<u8>) {
     let disk = SimDisk::new(seed);
-    let mut world = World::new(seed, 300);
-    let store = Store::open_on(disk.clone(), &options()).unwrap();
+    let mut world = World::new(seed, Habits::of(seed, 300));
+    let store = world.open(&disk).unwrap();
     for _ in 0..12 {
         world.step(&store).unwrap();
     }
@@ -21,6 +21,7 @@ fn small_file(seed: u64, is_closed: bool) -> (World, Vec<u8>) {
         world.step(&store).unwrap();
     }
     world.acknowledge(&store).unwrap();
+    world.let_go();
     if is_closed {
         store.close().unwrap();
     }
@@ -49,7 +50,7 @@ fn check_damaged(world: &World, image: &[u8], what: &str) -> Checked {
             Err(other) => return Err(format!("{what}, read only {read_only}: {other}")),
             Ok(store) => store,
         };
-        let mut expected = World::new(0, 0);
+        let mut expected = World::new(0, Habits::of(0, 1));
         expected.states = world.states.clone();
         let report = store.verify().map_err(|error| format!("{what}: verify: {error}"))?;
         if report.is_clean() {

@@ -1,7 +1,7 @@
 //! Reads, writes and syncs that fail at call number N, once and for good, and disks that are full.
 
 use crate::crash::{Checked, Life};
-use crate::world::{World, options};
+use crate::world::{Habits, World, options};
 use multifora_storage::sim::{Call, Keep, Plan, SimDisk, Tear};
 use multifora_storage::*;
 use std::io::ErrorKind;
@@ -9,13 +9,13 @@ use std::sync::Arc;
 
 /// Lives on after every clean error; stops at the first that poisons the handle.
 fn live_with_errors(life: &Life, disk: &Arc<SimDisk>) -> std::result::Result<(World, bool), String> {
-    let mut world = World::new(life.seed, life.largest_head);
+    let mut world = World::new(life.seed, life.habits);
     let mut has_failed = false;
     let mut opened = None;
     for step in 0..life.steps {
         let store = match &opened {
             Some(store) => Store::clone(store),
-            None => match Store::open_on(disk.clone(), &options()) {
+            None => match world.open(disk) {
                 Ok(store) => {
                     // What was not acknowledged may have gone with the last handle.
                     check_in_spite(&mut world, &store)?;
@@ -39,6 +39,7 @@ fn live_with_errors(life: &Life, disk: &Arc<SimDisk>) -> std::result::Result<(Wo
             }
             Err(Error::Poisoned { .. }) => {
                 expect_dead(&store)?;
+                world.let_go();
                 return Ok((world, true));
             }
             Err(other) => return Err(format!("step {step}: {other}")),
@@ -46,9 +47,11 @@ fn live_with_errors(life: &Life, disk: &Arc<SimDisk>) -> std::result::Result<(Wo
         drop(store);
         if step % life.reopen_every == life.reopen_every - 1 {
             // Dropping writes nothing that was not acknowledged or visible; errors have nobody to go to.
+            world.let_go();
             opened = None;
         }
     }
+    world.let_go();
     Ok((world, has_failed))
 }
 
@@ -98,8 +101,8 @@ fn fail_everywhere(life: &Life, call: Call, once: bool, kind: ErrorKind) -> Chec
 fn calls_fail_everywhere() {
     for seed in 0..crate::seeds(1) {
         for life in [
-            Life { seed, steps: 16, largest_head: 300, reopen_every: 5 },
-            Life { seed: seed + 100, steps: 14, largest_head: 60_000, reopen_every: 9 },
+            Life { seed, steps: 22, habits: Habits::of(seed, 300), reopen_every: 7 },
+            Life { seed: seed + 100, steps: 16, habits: Habits::of(seed + 100, 60_000), reopen_every: 9 },
         ] {
             for call in [Call::Read, Call::Write, Call::Sync] {
                 for once in [true, false] {

@@ -1,7 +1,8 @@
 //! Long random lives against the model, with crashes at random moments.
 
+use crate::count_crash_point;
 use crate::crash::{CRASHES, Checked};
-use crate::world::{World, options};
+use crate::world::{Habits, World, options};
 use multifora_storage::sim::{Plan, Random, SimDisk};
 use multifora_storage::*;
 
@@ -9,13 +10,16 @@ fn long_life(seed: u64, steps: u64) -> Checked {
     let mut random = Random::new(seed ^ 0x10f3);
     let largest_head = [50, 1000, 30_000][seed as usize % 3];
     let mut disk = SimDisk::new(seed);
-    let mut world = World::new(seed, largest_head);
+    let mut world = World::new(seed, Habits::of(seed, largest_head));
     let mut done = 0;
     while done < steps {
         let at = random.below(400);
         disk.set_plan(if random.one_in(4) { Plan::Fine } else { Plan::CrashAt(at) });
-        let compress = random.one_in(2);
-        let Ok(store) = Store::open_on(disk.clone(), &Options { compress, ..options() }) else {
+        let Ok(store) = world.open(&disk) else {
+            if !disk.is_off() {
+                return Err(format!("seed {seed}, step {done}: cannot be opened"));
+            }
+            count_crash_point();
             let (keep, tear) = CRASHES[random.below(CRASHES.len() as u64) as usize];
             disk = disk.crash(keep, tear, random.next());
             continue;
@@ -31,11 +35,16 @@ fn long_life(seed: u64, steps: u64) -> Checked {
                 break;
             }
         }
+        if let (Err(error), false) = (&result, disk.is_off()) {
+            return Err(format!("seed {seed}, step {done}: {error}"));
+        }
+        world.let_go();
         if result.is_ok() && random.one_in(2) {
             result = store.close();
         }
         drop(store);
         if result.is_err() || random.one_in(3) {
+            count_crash_point();
             let (keep, tear) = CRASHES[random.below(CRASHES.len() as u64) as usize];
             disk = disk.crash(keep, tear, random.next());
         }

@@ -1,6 +1,6 @@
 //! Commits in the middle of checkpoints: a disk that lets somebody else work whenever a block is written.
 
-use crate::world::{World, options};
+use crate::world::{Habits, World, options};
 use multifora_storage::sim::{Random, SimDisk};
 use multifora_storage::*;
 use std::io;
@@ -69,22 +69,24 @@ impl Disk for BusyDisk {
 fn busy_life(seed: u64) {
     let busy = Arc::new(BusyDisk { disk: SimDisk::new(seed), meanwhile: Mutex::new(None) });
     // Nothing stays in the cache: what was freed too early is read from the disk.
-    let options = Options { cache_bytes: 0, ..options() };
-    let world = Arc::new(Mutex::new(World::new(seed, [50, 3000][seed as usize % 2])));
+    let tuning = Habits::of(seed, 1).tuning;
+    let options = Options { cache_bytes: 0, tuning, ..options() };
+    let world = Arc::new(Mutex::new(World::new(seed, Habits::of(seed, [50, 3000][seed as usize % 2]))));
     let mut random = Random::new(seed);
     for _ in 0..3 {
         let store = Store::open_on(busy.clone(), &options).unwrap();
         world.lock().unwrap().check(&store).unwrap();
         for _ in 0..25 {
             for _ in 0..random.below(6) {
-                world.lock().unwrap().commit_durably(&store).unwrap();
+                world.lock().unwrap().step_in_checkpoint(&store).unwrap();
             }
             let (inside, during) = (store.clone(), Arc::clone(&world));
-            busy.set(Some(Box::new(move || during.lock().unwrap().commit_durably(&inside).unwrap())));
+            busy.set(Some(Box::new(move || during.lock().unwrap().step_in_checkpoint(&inside).unwrap())));
             store.checkpoint().unwrap();
             busy.set(None);
             world.lock().unwrap().check(&store).unwrap();
         }
+        world.lock().unwrap().let_go();
     }
 }
 

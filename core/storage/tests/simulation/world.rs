@@ -1,23 +1,42 @@
-//! A model of a store, and a random life of one: what the store must hold after every commit.
+//! A random life of a store beside a model of it: what it must hold after every commit.
 
-use multifora_storage::sim::Random;
+use crate::changes::{MOST_TABLES, bulk, change, delete_many, give_rows, put};
+use crate::held::Held;
+use crate::model::{ModelState, ModelTable, compare, probe};
+use multifora_storage::sim::{Random, SimDisk};
 use multifora_storage::*;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What one record holds.
-pub type ModelRecord = Arc<(Vec<u8>, Vec<Vec<u8>>)>;
-
-#[derive(Clone, Default, PartialEq)]
-pub struct ModelTable {
-    pub records: BTreeMap<Vec<u8>, ModelRecord>,
-    pub next_row: u64,
+/// How a life is led.
+#[derive(Clone, Copy, Debug)]
+pub struct Habits {
+    /// Bytes of the largest heads; large ones fill log regions quickly.
+    pub largest_head: u64,
+    /// Keys that are in use.
+    pub keys: u64,
+    /// Most records that are written at once.
+    pub bulk: u64,
+    pub cache_bytes: usize,
+    pub tuning: Tuning,
 }
 
-/// All tables after one commit.
-#[derive(Clone, PartialEq)]
-pub struct ModelState {
-    pub tables: BTreeMap<u64, ModelTable>,
+impl Habits {
+    /// Habits by seed: hardly any cache or a little, values that go straight to their place always to never, readers
+    /// that may pin little or much.
+    pub fn of(seed: u64, largest_head: u64) -> Habits {
+        let mut random = Random::new(seed ^ 0xab17);
+        let mut one_of = |choices: [u64; 4]| choices[random.below(4) as usize];
+        Habits {
+            largest_head,
+            keys: one_of([30, 30, 60, 400]),
+            bulk: one_of([10, 40, 120, 300]),
+            cache_bytes: one_of([0, 4 << 10, 16 << 10, 64 << 10]) as usize,
+            tuning: Tuning {
+                direct_from_bytes: one_of([0, 4_000, 9_000, 512 << 10]) as usize,
+                pinned_min_bytes: one_of([32 << 10, 256 << 10, 1 << 20, 64 << 20]),
+            },
+        }
+    }
 }
 
 /// The states of a store after each of its commits, and how far they were acknowledged.
@@ -25,55 +44,73 @@ pub struct World {
     pub states: Vec<Arc<ModelState>>,
     pub acknowledged: u64,
     random: Random,
-    /// Bytes of the largest heads; large ones fill log regions quickly.
-    largest_head: u64,
+    habits: Habits,
+    openings: u64,
+    held: Vec<Held>,
 }
 
+/// Options of a store that is only looked at.
 pub fn options() -> Options {
     Options { background: false, ..Options::default() }
 }
 
 impl World {
-    pub fn new(seed: u64, largest_head: u64) -> World {
-        let catalog = ModelTable { records: BTreeMap::new(), next_row: 1 };
-        let empty = ModelState { tables: BTreeMap::from([(0, catalog)]) };
-        World { states: vec![Arc::new(empty)], acknowledged: 0, random: Random::new(seed), largest_head }
+    pub fn new(seed: u64, habits: Habits) -> World {
+        let (states, random) = (vec![Arc::new(ModelState::empty())], Random::new(seed));
+        World { states, acknowledged: 0, random, habits, openings: 0, held: Vec::new() }
     }
 
     /// The same past, to go on from it in another way.
     pub fn branch(&self) -> World {
         let mut random = self.random.clone();
         let random = Random::new(random.next());
-        World {
-            states: self.states.clone(),
-            acknowledged: self.acknowledged,
-            random,
-            largest_head: self.largest_head,
-        }
+        let states = self.states.clone();
+        World { states, random, held: Vec::new(), ..*self }
     }
 
     pub fn newest(&self) -> &Arc<ModelState> {
         &self.states[self.states.len() - 1]
     }
 
+    /// Opens the store by this life's habits, compressing in most openings.
+    pub fn open(&mut self, disk: &Arc<SimDisk>) -> Result<Store> {
+        self.openings += 1;
+        let Habits { cache_bytes, tuning, .. } = self.habits;
+        let compress = self.openings % 3 != 2;
+        Store::open_on(disk.clone(), &Options { cache_bytes, compress, tuning, ..options() })
+    }
+
     /// One step of the store's life: usually a commit that is waited for.
     pub fn step(&mut self, store: &Store) -> Result<()> {
-        match self.random.below(12) {
-            0 => store.checkpoint(),
-            1 => self.commit(store),
-            2 => {
-                // Two transactions on one key: the second to commit must lose.
-                let mut loser = store.begin();
-                loser.put(TableId::CATALOG, b"contended", b"loser")?;
-                self.commit_with(store, |tx, model| put(tx, model, 0, b"contended", b"winner", &[]))?;
-                match loser.commit() {
-                    Err(Error::Conflict) => Ok(()),
-                    Err(other) => Err(other),
-                    Ok(_) => Err(Error::Misuse { what: "a conflict went unnoticed" }),
-                }
-            }
+        let mut random = Random::new(self.random.next());
+        let habits = self.habits;
+        match random.below(32) {
+            0..3 => store.checkpoint(),
+            3..5 => self.commit(store, &mut random),
+            5 => self.contend(store),
+            6..10 => self.hold(store, &mut random),
+            10..14 => self.go_on_with_held(store, &mut random),
+            14 => self.back_up(store, &mut random),
+            15 => self.commit_with(store, |tx, model| bulk(tx, model, &mut random, &habits)),
+            16 => self.commit_with(store, |tx, model| delete_many(tx, model, &mut random)),
             _ => {
-                self.commit(store)?;
+                self.commit(store, &mut random)?;
+                self.acknowledge(store)
+            }
+        }
+    }
+
+    /// A step that can be taken while a checkpoint is being written.
+    pub fn step_in_checkpoint(&mut self, store: &Store) -> Result<()> {
+        let mut random = Random::new(self.random.next());
+        let habits = self.habits;
+        match random.below(12) {
+            0 => self.hold(store, &mut random),
+            1 => self.go_on_with_held(store, &mut random),
+            2 => self.commit_with(store, |tx, model| bulk(tx, model, &mut random, &habits)),
+            3 => self.commit_with(store, |tx, model| delete_many(tx, model, &mut random)),
+            _ => {
+                self.commit(store, &mut random)?;
                 self.acknowledge(store)
             }
         }
@@ -86,24 +123,23 @@ impl World {
         Ok(())
     }
 
-    /// Commits something and waits until it is on the disk.
-    pub fn commit_durably(&mut self, store: &Store) -> Result<()> {
-        self.commit(store)?;
-        self.acknowledge(store)
+    fn commit(&mut self, store: &Store, random: &mut Random) -> Result<()> {
+        let habits = self.habits;
+        self.commit_with(store, |tx, model| {
+            (0..1 + random.below(4)).try_for_each(|_| change(tx, model, random, &habits))
+        })
     }
 
-    fn commit(&mut self, store: &Store) -> Result<()> {
-        let mut random = self.random.clone();
-        let largest = self.largest_head;
-        let result = self.commit_with(store, |tx, model| {
-            for _ in 0..1 + random.below(4) {
-                change(tx, model, &mut random, largest)?;
-            }
-            Ok(())
-        });
-        self.random.next();
-        self.random.next();
-        result
+    /// Two transactions on one key: the second to commit must lose.
+    fn contend(&mut self, store: &Store) -> Result<()> {
+        let mut loser = store.begin();
+        loser.put(TableId::CATALOG, b"contended", b"loser")?;
+        self.commit_with(store, |tx, model| put(tx, model, 0, b"contended", b"winner", &[]))?;
+        match loser.commit() {
+            Err(Error::Conflict) => Ok(()),
+            Err(other) => Err(other),
+            Ok(_) => Err(Error::Misuse { what: "a conflict went unnoticed" }),
+        }
     }
 
     fn commit_with(
@@ -120,15 +156,81 @@ impl World {
         let expected_rows = give_rows(&mut model);
         let committed = tx.commit()?;
         assert_eq!(committed.rows.iter().map(|row| row.get()).collect::<Vec<_>>(), expected_rows);
-        assert_eq!(committed.sequence.get(), self.states.len() as u64);
-        self.states.push(Arc::new(model));
+        self.push(model, committed.sequence);
         Ok(())
+    }
+
+    /// Notes the state after a commit.
+    pub fn push(&mut self, model: ModelState, sequence: Sequence) {
+        assert_eq!(sequence.get(), self.states.len() as u64);
+        self.states.push(Arc::new(model));
+    }
+
+    fn hold(&mut self, store: &Store, random: &mut Random) -> Result<()> {
+        if self.held.len() >= 6 {
+            return self.go_on_with_held(store, random);
+        }
+        let taken = Held::take(self, store, random, &self.habits)?;
+        self.held.extend(taken);
+        Ok(())
+    }
+
+    fn go_on_with_held(&mut self, store: &Store, random: &mut Random) -> Result<()> {
+        if self.held.is_empty() {
+            return self.hold(store, random);
+        }
+        let held = self.held.swap_remove(random.below(self.held.len() as u64) as usize);
+        let left = held.go_on(self, store, random)?;
+        self.held.extend(left);
+        Ok(())
+    }
+
+    /// Makes a table that was built one of the store's, and perhaps changes or drops it at once.
+    pub fn attach(&mut self, store: &Store, built: BuiltTable, table: ModelTable) -> Result<()> {
+        if self.newest().tables.len() >= MOST_TABLES {
+            return Ok(());
+        }
+        let mut random = Random::new(self.random.next());
+        let habits = self.habits;
+        let id = built.id().get();
+        assert_eq!(built.count(), table.records.len() as u64);
+        self.commit_with(store, |tx, model| {
+            tx.attach(built)?;
+            model.tables.insert(id, Arc::new(table));
+            (0..random.below(3)).try_for_each(|_| change(tx, model, &mut random, &habits))
+        })?;
+        if random.one_in(3) && self.newest().tables.contains_key(&id) {
+            self.commit_with(store, |tx, model| {
+                tx.drop_table(TableId::from_u64(id))?;
+                model.tables.remove(&id);
+                Ok(())
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Copies the store onto another disk, and compares the copy.
+    fn back_up(&mut self, store: &Store, random: &mut Random) -> Result<()> {
+        let disk = SimDisk::new(random.next());
+        store.backup_onto(disk.clone(), &options(), &mut |_| Ok(()))?;
+        let copy = Store::open_on(disk, &options()).unwrap();
+        compare(&copy.snapshot(), self.newest()).unwrap();
+        assert_eq!(copy.stats().tables, self.newest().tables.len() as u64);
+        let report = copy.verify().unwrap();
+        assert!(report.is_clean(), "a copy: {:?}", report.problems);
+        Ok(())
+    }
+
+    /// Ends everything that is held, which the store has to give exactly until then.
+    pub fn let_go(&mut self) {
+        self.held.drain(..).for_each(Held::end);
     }
 
     /// Compares the store with the model: it must stand after a commit that is not older than the acknowledged ones,
     /// hold exactly what the model held then, and verify.
     pub fn check(&mut self, store: &Store) -> std::result::Result<(), String> {
-        let sequence = store.stats().last_sequence;
+        let stats = store.stats();
+        let sequence = stats.last_sequence;
         if sequence < self.acknowledged || sequence >= self.states.len() as u64 {
             return Err(format!(
                 "stands after commit {sequence}; acknowledged {}, made {}",
@@ -137,11 +239,13 @@ impl World {
             ));
         }
         let model = Arc::clone(&self.states[sequence as usize]);
-        let found = read_all(store).map_err(|error| format!("reading: {error}"))?;
-        if found != records_of(&model) {
-            return Err(format!("after commit {sequence} it holds something else than was written"));
+        let snapshot = store.snapshot();
+        if stats.tables != model.tables.len() as u64 {
+            return Err(format!("after commit {sequence} it has {} tables", stats.tables));
         }
-        check_next_rows(store, &model)?;
+        compare(&snapshot, &model)
+            .and_then(|()| probe(&snapshot, &model, &mut self.random))
+            .map_err(|difference| format!("after commit {sequence}: {difference}"))?;
         let report = store.verify().map_err(|error| format!("verify: {error}"))?;
         if !report.is_clean() {
             return Err(format!("after commit {sequence}: {:?}", report.problems));
@@ -153,139 +257,8 @@ impl World {
     }
 }
 
-/// Row numbers are never used again: the next one of each table is the model's. Nothing is committed to find out.
-fn check_next_rows(store: &Store, model: &ModelState) -> std::result::Result<(), String> {
-    for (id, table) in &model.tables {
-        let next_row =
-            store.snapshot().next_row(TableId::from_u64(*id)).map_err(|error| error.to_string())?;
-        if next_row.get() != table.next_row {
-            return Err(format!("table {id} goes on with row {next_row} instead of {}", table.next_row));
-        }
-    }
-    Ok(())
-}
-
-const APPENDED: &[u8] = b"\xff\xff\xff\xff";
-
-/// Appended rows stand in the model under a mark until the commit numbers them, in order.
-fn give_rows(model: &mut ModelState) -> Vec<u64> {
-    let mut given = BTreeMap::new();
-    for table in model.tables.values_mut() {
-        let keys: Vec<Vec<u8>> =
-            table.records.keys().filter(|key| key.starts_with(APPENDED)).cloned().collect();
-        for key in keys {
-            let ordinal = u64::from_be_bytes(key[4..12].try_into().unwrap());
-            let record = table.records.remove(&key).unwrap();
-            table.records.insert(table.next_row.to_be_bytes().to_vec(), record);
-            given.insert(ordinal, table.next_row);
-            table.next_row += 1;
-        }
-    }
-    given.into_values().collect()
-}
-
-fn put(
-    tx: &mut Transaction,
-    model: &mut ModelState,
-    table: u64,
-    key: &[u8],
-    head: &[u8],
-    values: &[NewValue<'_>],
-) -> Result<()> {
-    tx.put(TableId::from_u64(table), key, NewRecord { head, values })?;
-    let records = &mut model.tables.get_mut(&table).unwrap().records;
-    let old = records.get(key).map(|record| record.1.clone()).unwrap_or_default();
-    let values = values.iter().map(|value| match value {
-        NewValue::New(bytes) => bytes.to_vec(),
-        NewValue::Keep(number) => old[*number as usize].clone(),
-    });
-    records.insert(key.to_vec(), Arc::new((head.to_vec(), values.collect())));
-    Ok(())
-}
-
-pub fn random_bytes(random: &mut Random, len: u64) -> Vec<u8> {
-    // Half of them compress.
-    if random.one_in(2) {
-        return vec![random.next() as u8; len as usize];
-    }
-    (0..len.div_ceil(8)).flat_map(|_| random.next().to_le_bytes()).take(len as usize).collect()
-}
-
-fn change(tx: &mut Transaction, model: &mut ModelState, random: &mut Random, largest: u64) -> Result<()> {
-    let tables: Vec<u64> = model.tables.keys().copied().collect();
-    let table = tables[random.below(tables.len() as u64) as usize];
-    let key = format!("key {}", random.below(30)).into_bytes();
-    let is_there = model.tables[&table].records.get(&key).map(|record| record.1.len());
-    match random.below(20) {
-        0 if tables.len() < 5 => {
-            let id = tx.create_table()?.get();
-            model.tables.insert(id, ModelTable { records: BTreeMap::new(), next_row: 1 });
-        }
-        1 if table != 0 && model.tables[&table].records.keys().all(|key| !key.starts_with(APPENDED)) => {
-            tx.drop_table(TableId::from_u64(table))?;
-            model.tables.remove(&table);
-        }
-        2..5 => {
-            let found = tx.delete(TableId::from_u64(table), &key)?;
-            assert_eq!(found, model.tables.get_mut(&table).unwrap().records.remove(&key).is_some());
-        }
-        5..8 if is_there.is_some_and(|count| count > 0) => {
-            let fresh = random_bytes(random, 3000);
-            put(tx, model, table, &key, b"kept", &[NewValue::Keep(0), NewValue::New(&fresh)])?;
-        }
-        8..10 => {
-            let len = 2048 + random.below(8000);
-            let value = random_bytes(random, len);
-            put(tx, model, table, &key, b"with a value", &[NewValue::New(&value)])?;
-        }
-        10..14 => {
-            let head = random_bytes(random, 20);
-            let row = tx.append(TableId::from_u64(table), &head)?;
-            let ordinal = row.get() & !(1 << 63);
-            let key = [APPENDED, &ordinal.to_be_bytes()].concat();
-            model.tables.get_mut(&table).unwrap().records.insert(key, Arc::new((head, Vec::new())));
-        }
-        _ => {
-            let len = random.below(largest);
-            let head = random_bytes(random, len);
-            put(tx, model, table, &key, &head, &[])?;
-        }
-    }
-    Ok(())
-}
-
-type Contents = BTreeMap<u64, BTreeMap<Vec<u8>, ModelRecord>>;
-
-fn records_of(model: &ModelState) -> Contents {
-    model.tables.iter().map(|(id, table)| (*id, table.records.clone())).collect()
-}
-
-/// Everything that the store holds, by table; tables are found by trying numbers.
-fn read_all(store: &Store) -> Result<Contents> {
-    let snapshot = store.snapshot();
-    let mut contents = Contents::new();
-    for id in 0..400 {
-        let table = TableId::from_u64(id);
-        if snapshot.next_row(table).is_err() {
-            continue;
-        }
-        let mut scan = snapshot.scan(table, KeyRange::all(), Direction::Forward)?;
-        let records = contents.entry(id).or_default();
-        while let Some(entry) = scan.next()? {
-            let values = (0..entry.value_count())
-                .map(|number| Ok(entry.value(number)?.to_vec()))
-                .collect::<Result<_>>()?;
-            records.insert(entry.key.to_vec(), Arc::new((entry.head().to_vec(), values)));
-        }
-    }
-    assert_eq!(contents.len() as u64, store.stats().tables, "more tables than the test looks for");
-    Ok(contents)
-}
-
 /// Whether the store gives nothing but what the model holds: all of it, or an error that says that it is damaged.
 pub fn holds(store: &Store, model: &ModelState) -> bool {
-    match read_all(store) {
-        Ok(found) => found == records_of(model),
-        Err(error) => matches!(error, Error::Corrupt { .. }),
-    }
+    use crate::model::Difference;
+    matches!(compare(&store.snapshot(), model), Ok(()) | Err(Difference::Failed(Error::Corrupt { .. })))
 }
