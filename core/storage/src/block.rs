@@ -4,8 +4,9 @@
 //! same and adds the table and its own position. A block that was lost, or written somewhere else, is seen by one
 //! or the other. Layout: `docs/file-format.md`.
 //!
-//! Blocks begin on units of 512 bytes, so that packed leaves and large values waste little of the file; the log, whose
-//! acknowledged sectors must never be written again, keeps to units of 4 KiB.
+//! Blocks begin on units of 128 bytes, so that packed leaves and large values waste little of the file; the log, whose
+//! acknowledged sectors must never be written again, keeps to units of 4 KiB. Two blocks may share a sector of the disk,
+//! which is written as a whole: what a neighbour holds there is written again as it is.
 //!
 //! What everything else is found by, the list of tables, the catalogue and the list of free space, is written twice: a
 //! *twin* block's pointer covers both copies, which never share a sector, and the second is read where the first is bad.
@@ -19,7 +20,7 @@ use std::borrow::Cow;
 use xxhash_rust::xxh3::xxh3_64;
 
 /// Blocks begin on units of this many bytes and take whole ones.
-pub(crate) const BLOCK_UNIT_BYTES: u64 = 512;
+pub(crate) const BLOCK_UNIT_BYTES: u64 = 128;
 /// Log regions, superblocks and frames begin on units of this many bytes.
 pub(crate) const UNIT_BYTES: u64 = 4096;
 /// Bytes of a block's header.

@@ -3,7 +3,7 @@
 //! One map, kept in memory and written with every checkpoint: what the newest checkpoint does not reach is free there.
 //! What was given out since for the log, or for commits that no checkpoint holds yet, is *provisional*: in use here,
 //! free in what is written, because the log names it and an opener marks it before it gives anything out. Counted in
-//! units of 512 bytes, log regions in 4 KiB. What is given out is the smallest free extent that fits, and of those the
+//! units of 128 bytes, log regions in 4 KiB. What is given out is the smallest free extent that fits, and of those the
 //! lowest, so that the end of the file empties first.
 
 use crate::block::{BLOCK_UNIT_BYTES, UNIT_BYTES};

@@ -14,10 +14,10 @@ use std::sync::Arc;
 
 /// Bytes of a leaf's block before compression, beyond which it is divided. Reading one record costs reading and
 /// unpacking a leaf, and changing one costs writing it at the next checkpoint: docs/decisions/030.
-pub(crate) const LEAF_TARGET_BYTES: usize = 16 << 10;
+pub(crate) const LEAF_TARGET_BYTES: usize = 8 << 10;
 /// Changes beyond which they are merged into the base. Copying them is the price of a commit in one key.
 const DELTA_MAX_ITEMS: usize = 48;
-const DELTA_MAX_BYTES: usize = 16 << 10;
+const DELTA_MAX_BYTES: usize = 8 << 10;
 /// A leaf below this looks for a neighbour to join.
 const LEAF_SMALL_BYTES: usize = LEAF_TARGET_BYTES / 4;
 /// How full leaves are when one is divided that is not filled in order.

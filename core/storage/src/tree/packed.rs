@@ -3,7 +3,6 @@
 use super::key_prefix;
 use crate::record::ValueRef;
 use std::cmp::Ordering;
-use std::ops::Range;
 
 /// One entry, borrowed from wherever it stands.
 #[derive(Clone, Copy)]
@@ -24,6 +23,8 @@ impl EntryRef<'_> {
 /// Where an entry is; it ends where the next one begins.
 #[derive(Clone, Copy, Debug)]
 struct Slot {
+    /// The key's first bytes: mostly they tell two keys apart, and no others are looked at.
+    prefix: u64,
     version: u64,
     key_at: u32,
     head_at: u32,
@@ -85,11 +86,12 @@ impl Packed {
 
     /// Where the key is, or where it belongs.
     pub(crate) fn find(&self, key: &[u8]) -> Result<usize, usize> {
-        let entries: Range<usize> = 0..self.len();
-        let (mut low, mut high) = (entries.start, entries.end);
+        let prefix = key_prefix(key);
+        let (mut low, mut high) = (0, self.len());
         while low < high {
             let middle = low + (high - low) / 2;
-            match self.key(middle).cmp(key) {
+            let order = self.slots.get(middle).map_or(Ordering::Greater, |slot| slot.prefix.cmp(&prefix));
+            match order.then_with(|| self.key(middle).cmp(key)) {
                 Ordering::Less => low = middle + 1,
                 Ordering::Greater => high = middle,
                 Ordering::Equal => return Ok(middle),
@@ -178,7 +180,9 @@ impl PackedBuilder {
         let packed = &mut self.packed;
         parts.iter().for_each(|part| packed.bytes.extend_from_slice(part));
         packed.raw_bytes += packed.bytes.len() - key_at + 6;
+        let key = packed.bytes.get(key_at..key_at + key_len).unwrap_or_default();
         packed.slots.push(Slot {
+            prefix: key_prefix(key),
             version,
             key_at: key_at as u32,
             head_at: (key_at + key_len) as u32,
@@ -192,6 +196,7 @@ impl PackedBuilder {
         if !packed.slots.is_empty() {
             let end = packed.bytes.len() as u32;
             packed.slots.push(Slot {
+                prefix: 0,
                 version: 0,
                 key_at: end,
                 head_at: end,
