@@ -7,17 +7,14 @@
 
 use crate::block::BlockPointer;
 use crate::bytes::{Reader, put_prefixed, put_u64, put_varint};
-use crate::error::Error;
 use crate::ids::RowId;
-use crate::pending::Pending;
-use crate::record::{Cell, FreshValue, ValueRef};
+use crate::record::ValueRef;
 use crate::space::Extent;
 use crate::state::{State, Table};
 use crate::table_builder::BuiltTable;
 use crate::transaction::Transaction;
-use crate::tree::{Change, Context, Link, Tree};
+use crate::tree::{Link, Tree};
 use crate::write_set::{Put, Write};
-use std::sync::Arc;
 
 const CREATE_TABLE: u8 = 1;
 const DROP_TABLE: u8 = 2;
@@ -179,135 +176,89 @@ pub(crate) fn commits(payload: &[u8]) -> impl Iterator<Item = Option<(u64, &[u8]
     })
 }
 
-/// What a replay adds to a state, and to what the checkpoint knows of the file.
-pub(crate) struct Replaying<'r> {
-    pub(crate) state: &'r mut State,
-    pub(crate) pending: &'r mut Pending,
-    pub(crate) scratch: Vec<u8>,
+/// A change to a table, as it is read back.
+pub(crate) enum Op<'c> {
+    Create,
+    Drop,
+    /// The table, and the parts of the file that its blocks take.
+    Attach(Table, Vec<Extent>),
+    NextRow(u64),
+    Put {
+        /// Whether something stood there.
+        replaces: bool,
+        key: &'c [u8],
+        head: &'c [u8],
+        values: Vec<ValueOp<'c>>,
+    },
+    /// Something stood there.
+    Delete {
+        key: &'c [u8],
+    },
 }
 
-/// Why a commit cannot be applied.
-pub(crate) enum Unfit {
-    /// Its bytes are not changes, or do not fit the state.
-    Changes,
-    /// Something that it needs cannot be read.
-    Reading(Error),
+/// Where a value of a record that is put comes from.
+pub(crate) enum ValueOp<'c> {
+    New(&'c [u8]),
+    /// The value of that number of the record that is replaced.
+    Kept(usize),
+    /// In the file; a direct one was written for this commit.
+    Stored {
+        pointer: BlockPointer,
+        is_direct: bool,
+    },
 }
 
-impl From<Error> for Unfit {
-    fn from(error: Error) -> Unfit {
-        Unfit::Reading(error)
-    }
-}
-
-impl Replaying<'_> {
-    /// Applies one commit's changes. Reads no leaves, but for values that the checkpoint has and the log does not place.
-    pub(crate) fn commit(&mut self, sequence: u64, changes: &[u8]) -> Result<(), Unfit> {
-        let mut reader = Reader::new(changes);
-        while !reader.is_empty() {
-            let kind = reader.u8().ok_or(Unfit::Changes)?;
-            let id = reader.varint().ok_or(Unfit::Changes)?;
-            match kind {
-                INSERT | REPLACE => self.put(id, kind == REPLACE, sequence, &mut reader)?,
-                DELETE => {
-                    let key = reader.prefixed().ok_or(Unfit::Changes)?;
-                    let change = Change::delete(Cell::new(key, &[], &mut self.scratch), sequence);
-                    self.apply(id, change, true)?;
-                }
-                _ => self.table_change(kind, id, &mut reader).ok_or(Unfit::Changes)?,
-            }
-        }
-        self.state.sequence = sequence;
-        Ok(())
-    }
-
-    fn table_change(&mut self, kind: u8, id: u64, reader: &mut Reader<'_>) -> Option<()> {
-        match kind {
-            CREATE_TABLE => self.create(id, Table::new()),
-            ATTACH_TABLE => {
-                let (table, extents) = read_attach(reader)?;
-                self.pending.provisional.extend(extents);
-                self.create(id, table)
-            }
-            DROP_TABLE => {
-                let table = Arc::clone(self.state.tables.get(id)?);
-                self.pending.dropped.push((id, table.tree.clone()));
-                self.state.tables.remove(id).then_some(())
-            }
-            NEXT_ROW => {
-                let next_row = reader.u64()?;
-                // An append whose table was dropped in the same commit leaves nothing to number.
-                if let Some(table) = self.state.tables.get_mut(id) {
-                    table.next_row = table.next_row.max(next_row);
-                }
-                Some(())
-            }
-            _ => None,
-        }
-    }
-
-    fn create(&mut self, id: u64, table: Table) -> Option<()> {
-        // The catalogue table always exists: of a copy it is attached in place of the empty one.
-        if self.state.tables.get(id).is_some_and(|there| id != 0 || there.tree.count() > 0) {
+/// The changes of a commit, each with its table, in order; `None` in place of what cannot be read, and then no more.
+pub(crate) fn ops(changes: &[u8]) -> impl Iterator<Item = Option<(u64, Op<'_>)>> {
+    let mut reader = Reader::new(changes);
+    std::iter::from_fn(move || {
+        if reader.is_empty() {
             return None;
         }
-        self.state.tables.insert(id, table);
-        self.state.next_table = self.state.next_table.max(id.checked_add(1)?);
-        Some(())
-    }
+        let op = read_op(&mut reader);
+        if op.is_none() {
+            reader = Reader::new(&[]);
+        }
+        Some(op)
+    })
+}
 
-    fn apply(&mut self, id: u64, change: Change, existed: bool) -> Result<(), Unfit> {
-        let pages = Arc::clone(&self.state.pages);
-        let table = self.state.tables.get_mut(id).ok_or(Unfit::Changes)?;
-        if existed && table.tree.count() == 0 {
-            return Err(Unfit::Changes);
+fn read_op<'c>(reader: &mut Reader<'c>) -> Option<(u64, Op<'c>)> {
+    let (kind, table) = (reader.u8()?, reader.varint()?);
+    let op = match kind {
+        CREATE_TABLE => Op::Create,
+        DROP_TABLE => Op::Drop,
+        ATTACH_TABLE => {
+            let (table, extents) = read_attach(reader)?;
+            Op::Attach(table, extents)
         }
-        let old = table.tree.apply(change, Some(existed), &Context { pages: &pages, table: id })?;
-        if old.existed == existed { Ok(()) } else { Err(Unfit::Changes) }
-    }
+        NEXT_ROW => Op::NextRow(reader.u64()?),
+        DELETE => Op::Delete { key: reader.prefixed()? },
+        INSERT | REPLACE => {
+            let (key, head) = (reader.prefixed()?, reader.prefixed()?);
+            let count = usize::try_from(reader.varint()?).ok()?;
+            // Each value takes at least two bytes.
+            if count > reader.left() {
+                return None;
+            }
+            let values = (0..count).map(|_| read_value(reader)).collect::<Option<_>>()?;
+            Op::Put { replaces: kind == REPLACE, key, head, values }
+        }
+        _ => return None,
+    };
+    Some((table, op))
+}
 
-    fn put(&mut self, id: u64, replaces: bool, sequence: u64, reader: &mut Reader<'_>) -> Result<(), Unfit> {
-        let key = reader.prefixed().ok_or(Unfit::Changes)?;
-        let head = reader.prefixed().ok_or(Unfit::Changes)?;
-        let count = reader.varint().and_then(|count| usize::try_from(count).ok()).ok_or(Unfit::Changes)?;
-        // Each value takes at least two bytes.
-        if count > reader.left() {
-            return Err(Unfit::Changes);
+fn read_value<'c>(reader: &mut Reader<'c>) -> Option<ValueOp<'c>> {
+    Some(match reader.u8()? {
+        VALUE_NEW => ValueOp::New(reader.prefixed()?),
+        VALUE_KEPT => ValueOp::Kept(usize::try_from(reader.varint()?).ok()?),
+        kind @ (VALUE_PLACED | VALUE_DIRECT) => {
+            let pointer = BlockPointer::decode(reader).flatten()?;
+            ValueOp::Stored { pointer, is_direct: kind == VALUE_DIRECT }
         }
-        let mut values = Vec::with_capacity(count);
-        for _ in 0..count {
-            values.push(self.value(id, key, reader)?);
-        }
-        let values = (!values.is_empty()).then(|| Arc::from(values));
-        let change = Change::put(Cell::new(key, head, &mut self.scratch), values, sequence);
-        self.apply(id, change, replaces)
-    }
-
-    fn value(&mut self, id: u64, key: &[u8], reader: &mut Reader<'_>) -> Result<ValueRef, Unfit> {
-        let kind = reader.u8().ok_or(Unfit::Changes)?;
-        match kind {
-            VALUE_NEW => {
-                let bytes = reader.prefixed().ok_or(Unfit::Changes)?;
-                Ok(ValueRef::Fresh(FreshValue::new(bytes)))
-            }
-            VALUE_KEPT => {
-                let number = reader.varint().and_then(|number| usize::try_from(number).ok());
-                let table = self.state.tables.get(id).ok_or(Unfit::Changes)?;
-                let found = table.tree.get(key, &self.state.context(id))?.ok_or(Unfit::Changes)?;
-                let value = number.and_then(|number| found.entry().values.get(number).cloned());
-                value.ok_or(Unfit::Changes)
-            }
-            VALUE_PLACED | VALUE_DIRECT => {
-                let pointer = BlockPointer::decode(reader).flatten().ok_or(Unfit::Changes)?;
-                if kind == VALUE_DIRECT {
-                    self.pending.provisional.push(pointer.extent());
-                    self.pending.values.push(pointer.extent());
-                }
-                Ok(ValueRef::Stored(pointer))
-            }
-            _ => Err(Unfit::Changes),
-        }
-    }
+        _ => return None,
+    })
 }
 
 fn read_attach(reader: &mut Reader<'_>) -> Option<(Table, Vec<Extent>)> {

@@ -33,18 +33,8 @@ impl Store {
     /// Writes everything as it is now into a new file, while others read and write. The file must not exist; when this
     /// fails, it is taken away again.
     pub fn backup_to(&self, path: &Path, on_progress: OnProgress<'_>) -> Result<()> {
-        if path.try_exists().unwrap_or(true) {
-            let place = path.display().to_string();
-            return Err(Error::io("write a backup to", place, &std::io::ErrorKind::AlreadyExists.into()));
-        }
         let options = Options { compress: self.shared().options.compress, ..Options::default() };
-        let copied = Store::open(&Location::File(path.to_path_buf()), &options)
-            .and_then(|target| self.copy_into(target, on_progress));
-        if copied.is_err() {
-            // It was made here and holds nothing that anybody could want.
-            let _ = std::fs::remove_file(path);
-        }
-        copied
+        into_new_file("write a backup to", path, &options, |target| self.copy_into(target, on_progress))
     }
 
     /// As [`backup_to`](Store::backup_to), onto an empty disk.
@@ -87,4 +77,21 @@ impl Store {
         on_progress(progress)?;
         target.close()
     }
+}
+
+/// Makes a new file and fills it; takes it away again when that fails.
+pub(crate) fn into_new_file<T>(
+    action: &'static str,
+    path: &Path,
+    options: &Options,
+    fill: impl FnOnce(Store) -> Result<T>,
+) -> Result<T> {
+    // From here on it is this call's own, to be taken away again.
+    std::fs::File::create_new(path).map_err(|error| Error::io(action, path.display().to_string(), &error))?;
+    let filled = Store::open(&Location::File(path.to_path_buf()), options).and_then(fill);
+    if filled.is_err() {
+        // It was made here and holds nothing that anybody could want.
+        let _ = std::fs::remove_file(path);
+    }
+    filled
 }

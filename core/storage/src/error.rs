@@ -1,4 +1,4 @@
-//! What can go wrong in storage, in ten kinds.
+//! What can go wrong in storage, by kinds.
 //!
 //! Every kind says what happened, where, and what the reader can do about it. The enum is `Clone`, so that the
 //! first cause of a poisoned handle can be handed to everybody who meets it.
@@ -30,6 +30,18 @@ pub enum Error {
         place: String,
         /// What is wrong with it.
         what: String,
+    },
+    /// The file is not one of this library's.
+    NotADatabase {
+        /// The file.
+        place: String,
+    },
+    /// The file was written by another version of this library.
+    OtherFormat {
+        /// The file.
+        place: String,
+        /// The version of its format.
+        version: u32,
     },
     /// There is no room for the write; nothing of it happened, and it can be tried again.
     Full {
@@ -107,14 +119,23 @@ impl Error {
 /// What to do about a file that is open elsewhere.
 const UNLOCK: &str = "close it there, or connect to a listener on it";
 
+/// What to do about damage.
+const RESCUE: &str = "'multifora check FILE' shows all of it, 'multifora salvage FILE NEW' saves what is readable \
+                      into a new file, a backup has the rest";
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Error::Io { action, place, message, .. } => write!(f, "cannot {action}: {place}: {message}"),
             Error::Corrupt { place, what } => {
+                write!(f, "damaged: {place}: {what}; {RESCUE}")
+            }
+            Error::NotADatabase { place } => write!(f, "{place} is not a MultiforaDB file"),
+            Error::OtherFormat { place, version } => {
+                let known = crate::superblock::FORMAT_VERSION;
                 write!(
                     f,
-                    "damaged: {place}: {what}; open it read-only to save what is readable, or restore a backup"
+                    "{place} has format version {version}, and this program reads version {known}: use a newer one"
                 )
             }
             Error::Full { place } => {

@@ -25,7 +25,7 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 
 /// Length of a new file.
-const INITIAL_BYTES: u64 = DATA_START_BYTES + FIRST_REGION_BYTES;
+pub(crate) const INITIAL_BYTES: u64 = DATA_START_BYTES + FIRST_REGION_BYTES;
 /// Old regions up to which a store opens without a checkpoint.
 const MAX_OLD_REGIONS: usize = MAX_REGIONS / 2;
 

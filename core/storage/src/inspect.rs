@@ -32,8 +32,9 @@ pub(crate) enum Lost<'l> {
     Nothing,
     /// The entry of this key.
     Entry(&'l [u8]),
-    /// All keys from `lower` up to, and without, `upper`; of so many entries, where that is noted.
-    Range { lower: &'l [u8], upper: Option<&'l [u8]>, entries: Option<u64> },
+    /// All keys from `lower` up to, and without, `upper`; of so many entries, where that is noted. What cannot be read
+    /// stands so many levels above the leaves.
+    Range { lower: &'l [u8], upper: Option<&'l [u8]>, entries: Option<u64>, level: u8 },
 }
 
 /// What a walk does about values out of line.
@@ -185,7 +186,7 @@ impl Walk<'_> {
         if level > 0 {
             let branch = match self.pager.read_branch(pointer, self.table) {
                 Ok(branch) => branch,
-                Err(error) => return self.lost(error, expected),
+                Err(error) => return self.lost(error, level, expected),
             };
             self.visit.block(pointer.extent());
             check_copies(self.pager, pointer, self.table, self.visit)?;
@@ -193,7 +194,7 @@ impl Walk<'_> {
         }
         let leaf = match self.pager.read_leaf(pointer, self.table) {
             Ok(leaf) => leaf,
-            Err(error) => return self.lost(error, expected),
+            Err(error) => return self.lost(error, level, expected),
         };
         self.visit.block(pointer.extent());
         check_copies(self.pager, pointer, self.table, self.visit)?;
@@ -201,7 +202,7 @@ impl Walk<'_> {
         let is_elsewhere = leaf.key(0) < expected.lower || expected.upper.is_some_and(|upper| last >= upper);
         if leaf.len() > 0 && is_elsewhere {
             let what = "it holds keys that belong elsewhere";
-            return self.lost(self.pager.damaged(pointer, self.table, what), expected);
+            return self.lost(self.pager.damaged(pointer, self.table, what), level, expected);
         }
         if self.values != Values::Skip {
             self.check_values(&leaf)?;
@@ -210,12 +211,9 @@ impl Walk<'_> {
         Ok(Some(leaf.len() as u64))
     }
 
-    fn lost(
-        &mut self,
-        error: Error,
-        Expected { entries, lower, upper }: Expected<'_>,
-    ) -> Result<Option<u64>> {
-        self.visit.problem(self.table, error, Lost::Range { lower, upper, entries })?;
+    fn lost(&mut self, error: Error, level: u8, expected: Expected<'_>) -> Result<Option<u64>> {
+        let Expected { entries, lower, upper } = expected;
+        self.visit.problem(self.table, error, Lost::Range { lower, upper, entries, level })?;
         Ok(None)
     }
 

@@ -45,6 +45,8 @@ mod range;
 mod read;
 mod record;
 mod recount;
+mod replay;
+mod salvage;
 mod scan;
 #[cfg(any(test, feature = "simulation"))]
 pub mod sim;
@@ -70,6 +72,7 @@ pub use problem::{LostKeys, Problem};
 pub use range::{Direction, KeyRange};
 pub use read::Read;
 pub use record::{NewRecord, NewValue, Record, Value};
+pub use salvage::{SalvageReport, SalvagedTable, salvage, salvage_onto};
 pub use scan::{Entry, Scan};
 pub use snapshot::Snapshot;
 pub use store::Store;

@@ -45,7 +45,7 @@ impl Problem {
         let lost = match lost {
             Lost::Nothing => LostKeys::Nothing,
             Lost::Entry(key) => LostKeys::Entry(key.to_vec()),
-            Lost::Range { lower, upper, entries } => {
+            Lost::Range { lower, upper, entries, .. } => {
                 LostKeys::Range { from: lower.to_vec(), to: upper.map(<[u8]>::to_vec), entries }
             }
         };

@@ -193,10 +193,10 @@ pub(crate) fn find(disk: &dyn Disk, len_bytes: u64, initial_len_bytes: u64, repa
     let Some(superblock) = newest.max_by_key(|superblock| superblock.number) else {
         return match is_blank(disk, len_bytes, initial_len_bytes)? {
             true => Ok(Found::New),
-            false if copies.starts_with(MAGIC) => {
+            false if copies.chunks(COPY_BYTES).any(|copy| copy.starts_with(MAGIC)) => {
                 Err(Error::corrupt(disk.place(), "no superblock is intact"))
             }
-            false => Err(Error::corrupt(disk.place(), "this is not a MultiforaDB file")),
+            false => Err(Error::NotADatabase { place: disk.place().to_owned() }),
         };
     };
     let slot_number = superblock.number % 2;
@@ -220,9 +220,7 @@ fn check_version(disk: &dyn Disk, copies: &[u8]) -> Result<()> {
         if let Some(version) = Superblock::version_of(copy)
             && version != FORMAT_VERSION
         {
-            let what =
-                format!("its format is version {version}; this program reads version {FORMAT_VERSION}");
-            return Err(Error::corrupt(disk.place(), what));
+            return Err(Error::OtherFormat { place: disk.place().to_owned(), version });
         }
     }
     Ok(())
@@ -323,7 +321,7 @@ mod tests {
             65536,
             true,
         ) {
-            Err(Error::Corrupt { what, .. }) => what,
+            Err(error) => error.to_string(),
             _ => panic!("taken for a database"),
         };
         assert!(refuse(vec![7; 100]).contains("not a MultiforaDB file"));

@@ -16,6 +16,7 @@ use std::sync::Arc;
 const MAX_HEIGHT: u8 = 32;
 
 /// What is noted about a table.
+#[derive(Clone)]
 pub(crate) struct TableEntry {
     pub(crate) root: Option<BlockPointer>,
     pub(crate) height: u8,
@@ -25,6 +26,10 @@ pub(crate) struct TableEntry {
 }
 
 impl TableEntry {
+    pub(crate) fn empty() -> TableEntry {
+        TableEntry { root: None, height: 0, has_values: false, count: 0, next_row: 1 }
+    }
+
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(42);
         BlockPointer::encode(self.root, &mut out);

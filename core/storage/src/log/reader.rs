@@ -6,12 +6,13 @@
 
 use super::region::{EXTENSION_BYTES, decode_extension};
 use crate::block::UNIT_BYTES;
-use crate::changes::{self, Replaying, Unfit};
+use crate::changes;
 use crate::disk::Disk;
 use crate::error::{Error, Result};
 use crate::fault::{Fault, planted};
 use crate::frame::{FoundHeader, FrameKind, HEADER_BYTES, decode_header, frame_bytes};
 use crate::pending::Pending;
+use crate::replay::{Apply, Replaying, Unfit};
 use crate::state::State;
 use crate::superblock::{DATA_START_BYTES, RegionEntry, Superblock};
 
@@ -41,7 +42,26 @@ pub(crate) fn replay(
     state: &mut State,
     pending: &mut Pending,
 ) -> Result<Replayed> {
-    let into = Replaying { state, pending, scratch: Vec::new() };
+    let before = state.clone();
+    let into = &mut Replaying { state, pending, last: u64::MAX, scratch: Vec::new() };
+    let mut replayed = replay_into(disk, file_len, superblock, into)?;
+    if replayed.damage.is_some() {
+        // Of the commit that could not be applied a part was: again, without it.
+        let last = state.sequence;
+        (*state, *pending) = (before, Pending::default());
+        let into = &mut Replaying { state, pending, last, scratch: Vec::new() };
+        replayed.commits = replay_into(disk, file_len, superblock, into)?.commits;
+    }
+    Ok(replayed)
+}
+
+/// As [`replay`], into whatever takes commits.
+pub(crate) fn replay_into(
+    disk: &dyn Disk,
+    file_len: u64,
+    superblock: &Superblock,
+    into: &mut dyn Apply,
+) -> Result<Replayed> {
     let mut replay = Replay { disk, file_len, superblock, into, commits: 0, last_writes: Vec::new() };
     let mut regions: Vec<RegionEntry> = Vec::new();
     let mut ahead = superblock.regions.iter().copied();
@@ -84,7 +104,7 @@ struct Replay<'r> {
     disk: &'r dyn Disk,
     file_len: u64,
     superblock: &'r Superblock,
-    into: Replaying<'r>,
+    into: &'r mut dyn Apply,
     commits: u64,
     last_writes: Vec<(u64, Vec<u8>)>,
 }
@@ -192,7 +212,7 @@ impl Replay<'_> {
             if sequence <= self.superblock.sequence {
                 continue;
             }
-            if sequence != self.into.state.sequence + 1 {
+            if sequence != self.into.sequence() + 1 {
                 return Some(self.damaged(position, "commits are missing"));
             }
             match self.into.commit(sequence, changes) {

@@ -103,13 +103,28 @@ fn put(
     content.entry(table.get()).or_default().insert(key, (head, values));
 }
 
-fn commit(store: &Store, tx: Transaction) {
-    store.wait_durable(tx.commit().unwrap().sequence).unwrap();
+fn commit(store: &Store, tx: Transaction) -> u64 {
+    let sequence = tx.commit().unwrap().sequence;
+    store.wait_durable(sequence).unwrap();
+    sequence.get()
+}
+
+/// A file, and what it held after its last commits: those that are in the log only, and the one before.
+pub struct Database {
+    pub disk: Arc<SimDisk>,
+    pub states: BTreeMap<u64, Content>,
+}
+
+impl Database {
+    /// What it holds.
+    pub fn content(&self) -> &Content {
+        self.states.values().next_back().unwrap()
+    }
 }
 
 /// Several tables: the catalogue, one of plain records over three levels, one with values out of line, an empty one.
-/// With `log`, the last commits are in the log only: some of them change what the checkpoint has.
-pub fn database(has_log: bool) -> (Arc<SimDisk>, Content) {
+/// With a log, the last commits are there only: some of them change what the checkpoint has.
+pub fn database(has_log: bool) -> Database {
     let disk = SimDisk::new(7);
     let store = Store::open_on(disk.clone(), &options()).unwrap();
     let mut content = Content::new();
@@ -147,26 +162,32 @@ pub fn database(has_log: bool) -> (Arc<SimDisk>, Content) {
         tx.delete(small, &key(number * 2)).unwrap();
         content.get_mut(&small.get()).unwrap().remove(&key(number * 2));
     }
-    commit(&store, tx);
+    let sequence = commit(&store, tx);
+    let mut states = BTreeMap::from([(sequence, content.clone())]);
     store.checkpoint().unwrap();
     store.checkpoint().unwrap();
     if has_log {
-        changes_in_the_log(&store, &mut content, [small, large, empty]);
+        changes_in_the_log(&store, &mut content, &mut states, [small, large, empty]);
     } else {
         store.close().unwrap();
     }
     drop(store);
-    (disk, content)
+    Database { disk, states }
 }
 
-fn changes_in_the_log(store: &Store, content: &mut Content, [small, large, empty]: [TableId; 3]) {
+fn changes_in_the_log(
+    store: &Store,
+    content: &mut Content,
+    states: &mut BTreeMap<u64, Content>,
+    [small, large, empty]: [TableId; 3],
+) {
     let mut tx = store.begin();
     put(&mut tx, content, small, key(1), b"between".to_vec(), vec![]);
     put(&mut tx, content, small, key(2400), b"changed".to_vec(), vec![]);
     tx.delete(small, &key(2402)).unwrap();
     content.get_mut(&small.get()).unwrap().remove(&key(2402));
     put(&mut tx, content, empty, key(5), b"not empty".to_vec(), vec![noise(5, 5000)]);
-    commit(store, tx);
+    states.insert(commit(store, tx), content.clone());
     // A new head that keeps a value of the checkpoint, and one of the log.
     let mut tx = store.begin();
     for (table, number) in [(large, 23), (empty, 5)] {
@@ -177,11 +198,11 @@ fn changes_in_the_log(store: &Store, content: &mut Content, [small, large, empty
         row.1.truncate(1);
         row.1.push(b"new value".to_vec());
     }
-    commit(store, tx);
+    states.insert(commit(store, tx), content.clone());
     let mut tx = store.begin();
     let created = tx.create_table().unwrap();
     put(&mut tx, content, created, key(1), b"of a new table".to_vec(), vec![]);
-    commit(store, tx);
+    states.insert(commit(store, tx), content.clone());
 }
 
 /// Everything that can be read of a store.

@@ -22,8 +22,8 @@ fn twins(image: &[u8]) -> Vec<[Block; 2]> {
 
 #[test]
 fn one_bad_copy_loses_nothing_and_is_mended() {
-    let (disk, content) = database(false);
-    let image = disk.image();
+    let database = database(false);
+    let (image, content) = (database.disk.image(), database.content());
     let twins = twins(&image);
     let kinds: Vec<(u64, Kind)> = twins.iter().map(|[first, _]| (first.table, first.kind)).collect();
     for expected in [(LIST, Kind::Leaf), (LIST, Kind::SpaceMap), (0, Kind::Leaf)] {
@@ -41,7 +41,7 @@ fn one_bad_copy_loses_nothing_and_is_mended() {
             assert_eq!(report.problems[0].lost, LostKeys::Nothing);
             let names_it = report.problems[0].to_string().contains(&format!("block at byte {}", block.at));
             assert!(names_it, "{:?}", report.problems);
-            assert_eq!(content_of(&store), content);
+            assert_eq!(&content_of(&store), content);
             let (store, disk) = open(damaged, false).unwrap();
             assert!(store.verify().unwrap().is_clean(), "mended");
             store.close().unwrap();
@@ -54,15 +54,15 @@ fn one_bad_copy_loses_nothing_and_is_mended() {
 
 #[test]
 fn a_list_of_free_space_that_is_lost_is_worked_out_again() {
-    let (disk, content) = database(true);
-    let image = disk.image();
+    let database = database(true);
+    let (image, content) = (database.disk.image(), database.content());
     let damaged = without_space_map(&image);
     let used_before = {
         let (store, _) = open(image.clone(), false).unwrap();
         store.verify().unwrap().used_bytes
     };
     let (store, _) = open(damaged.clone(), true).unwrap();
-    assert_eq!(content_of(&store), content);
+    assert_eq!(&content_of(&store), content);
     assert!(!store.verify().unwrap().is_clean());
     let (store, disk) = open(damaged, false).unwrap();
     assert_eq!(store.verify().unwrap().used_bytes, used_before);
@@ -70,7 +70,7 @@ fn a_list_of_free_space_that_is_lost_is_worked_out_again() {
     store.checkpoint().unwrap();
     let report = store.verify().unwrap();
     assert!(report.is_clean(), "{:?}", report.problems);
-    assert_eq!(content_of(&store), content);
+    assert_eq!(&content_of(&store), content);
     store.close().unwrap();
     drop(store);
     let (store, _) = open(disk.image(), false).unwrap();
@@ -87,8 +87,7 @@ fn without_space_map(image: &[u8]) -> Vec<u8> {
 
 #[test]
 fn where_more_is_lost_nothing_is_taken_for_free() {
-    let (disk, _) = database(false);
-    let image = disk.image();
+    let image = database(false).disk.image();
     let live = live_blocks(&image);
     let branch = live.iter().rfind(|block| (block.table, block.kind) == (1, Kind::Branch)).unwrap();
     assert!(
