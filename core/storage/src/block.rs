@@ -27,6 +27,8 @@ pub(crate) const UNIT_BYTES: u64 = 4096;
 pub(crate) const HEADER_BYTES: usize = 64;
 /// The table number of the tree that lists the tables.
 pub(crate) const TABLES_TREE: u64 = u64::MAX;
+/// The table number of changes outside the log.
+pub(crate) const OUTSIDE_LOG: u64 = u64::MAX - 1;
 
 const MAGIC: u32 = u32::from_le_bytes(*b"MFBK");
 /// In a pointer's stored length: there are two copies.
@@ -41,6 +43,8 @@ pub(crate) enum BlockKind {
     Value = 3,
     /// The list of free extents.
     SpaceMap = 4,
+    /// The changes of a large commit.
+    Changes = 5,
 }
 
 /// Where a block is and what is there; everything that points to a block says all of it.
@@ -325,6 +329,7 @@ impl Header {
             2 => BlockKind::Branch,
             3 => BlockKind::Value,
             4 => BlockKind::SpaceMap,
+            5 => BlockKind::Changes,
             _ => return None,
         };
         let is_compressed = reader.u8()? == 1;

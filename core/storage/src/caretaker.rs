@@ -124,7 +124,11 @@ fn round(shared: &Shared) -> crate::Result<bool> {
     if is_new {
         return Ok(false);
     }
-    // Nobody writes: time to make a file shorter that is mostly empty.
+    // Nobody writes: a region that would only be kept for later is worth more as free space.
+    if file.log.give_spare_back(&file.space) {
+        file.trim()?;
+    }
+    // And time to make a file shorter that is mostly empty.
     if file.wants_relocation(newest) {
         return match file.checkpoint(shared) {
             Ok(()) => Ok(false),

@@ -7,7 +7,10 @@
 
 use crate::block::BlockPointer;
 use crate::bytes::{Reader, put_prefixed, put_u64, put_varint};
+use crate::error::Result;
+use crate::file_store::FileStore;
 use crate::ids::RowId;
+use crate::outside;
 use crate::record::ValueRef;
 use crate::space::Extent;
 use crate::state::{State, Table};
@@ -46,9 +49,26 @@ pub(crate) struct EncodedChanges {
     row_holes: Vec<(usize, u64)>,
     /// Where next row numbers of tables belong: position and table.
     next_row_holes: Vec<(usize, u64)>,
+    /// Where first row numbers of tables belong, when the changes are outside the log: position, and the ordinal of the
+    /// append.
+    first_row_holes: Vec<(usize, u64)>,
 }
 
 impl EncodedChanges {
+    /// Writes the changes outside the log and keeps what the log is going to hold instead. Says where they are.
+    pub(crate) fn move_outside(&mut self, file: &FileStore, appends: &[u64]) -> Result<Extent> {
+        let unnumbered = outside::Unnumbered {
+            bytes: &self.bytes,
+            appends,
+            row_holes: &self.row_holes,
+            next_row_holes: &self.next_row_holes,
+        };
+        let pointer = outside::write(file, &unnumbered)?;
+        *self = EncodedChanges::default();
+        self.first_row_holes = outside::encode(pointer, appends, &mut self.bytes);
+        Ok(pointer.extent())
+    }
+
     pub(crate) fn of(transaction: &Transaction) -> EncodedChanges {
         let mut changes = EncodedChanges::default();
         changes.bytes.reserve(transaction.pending_bytes() as usize + 64);
@@ -139,15 +159,19 @@ impl EncodedChanges {
     }
 
     /// Fills the holes, once the commit section has given the numbers.
-    pub(crate) fn fill(&mut self, rows: &[RowId], state: &State) {
+    pub(crate) fn fill(&mut self, rows_given: &[RowId], state: &State) {
         let rows = self
             .row_holes
             .iter()
-            .filter_map(|&(at, ordinal)| Some((at, rows.get(ordinal as usize)?.to_key())));
+            .filter_map(|&(at, ordinal)| Some((at, rows_given.get(ordinal as usize)?.to_key())));
         let next = self.next_row_holes.iter().map(|&(at, table)| {
             (at, state.tables.get(table).map_or(0, |table| table.next_row).to_le_bytes())
         });
-        for (at, number) in rows.chain(next) {
+        let first = self
+            .first_row_holes
+            .iter()
+            .filter_map(|&(at, ordinal)| Some((at, rows_given.get(ordinal as usize)?.get().to_le_bytes())));
+        for (at, number) in rows.chain(next).chain(first) {
             if let Some(hole) = self.bytes.get_mut(at..at + 8) {
                 hole.copy_from_slice(&number);
             }

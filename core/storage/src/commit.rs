@@ -12,6 +12,7 @@ use crate::ids::{RowId, Sequence, TableId};
 use crate::log::{Item, Need, Queue, Until};
 use crate::pending::Pending;
 use crate::snapshot::Snapshot;
+use crate::space::Extent;
 use crate::state::{State, Table};
 use crate::store::{Medium, Shared, Store};
 use crate::transaction::Transaction;
@@ -25,6 +26,9 @@ const QUEUE_BYTES: usize = 16 << 20;
 const LAG_FREE: u64 = 3;
 /// Log regions that may wait for a checkpoint before commits wait too.
 const LAG_LIMIT: u64 = 16;
+
+/// Bytes of changes outside the log that may wait for a checkpoint before commits wait too, at least.
+const OUTSIDE_LIMIT_BYTES: u64 = 16 << 20;
 
 /// What a commit gave.
 #[derive(Debug, Clone)]
@@ -95,14 +99,14 @@ impl Store {
                 Entered::NoRoom | Entered::Moved => Err(Error::Closed),
             };
         };
-        let direct = direct_values::write(file, &transaction, shared.options.tuning.direct_from_bytes)?;
-        let mut changes = EncodedChanges::of(&transaction);
-        let result = self.commit_logged(file, &mut transaction, &mut changes, direct.as_ref());
-        if let (Err(_), Some(direct)) = (&result, direct) {
-            // No frame names it: it was never there. Of a poisoned handle nobody knows that.
-            if file.poison.check().is_ok() {
-                direct.give_back(file);
-            }
+        let tuning = &shared.options.tuning;
+        let direct = direct_values::write(file, &transaction, tuning.direct_from_bytes)?;
+        let mut early = Early { direct, outside: None };
+        let result = self.commit_logged(file, &mut transaction, &mut early);
+        // No frame names it: it was never there. Of a poisoned handle nobody knows that.
+        if result.is_err() && file.poison.check().is_ok() {
+            early.give_back_outside(file);
+            early.direct.into_iter().for_each(|direct| direct.give_back(file));
         }
         result
     }
@@ -111,14 +115,14 @@ impl Store {
         &self,
         file: &FileStore,
         transaction: &mut Transaction,
-        changes: &mut EncodedChanges,
-        direct: Option<&DirectValues>,
+        early: &mut Early,
     ) -> Result<Committed> {
         let shared = self.shared();
         let only_deletes = transaction.only_deletes();
+        let mut changes = self.encode(file, transaction, early)?;
         loop {
             slow_down(shared, file);
-            match enter_section(shared, transaction, Some((&mut *changes, direct)))? {
+            match enter_section(shared, transaction, Some((&mut changes, &*early)))? {
                 Entered::Committed(committed) => {
                     shared.bell.ring();
                     if file.log.queued_bytes() > QUEUE_BYTES {
@@ -132,9 +136,48 @@ impl Store {
                 }
                 Entered::Moved => {
                     find_kept(transaction, &self.snapshot())?;
-                    *changes = EncodedChanges::of(transaction);
+                    early.give_back_outside(file);
+                    changes = self.encode(file, transaction, early)?;
                 }
             }
+        }
+    }
+
+    /// The changes as the log is going to hold them; those of a large transaction are written elsewhere. What only frees
+    /// space must work on a full disk, and stays in the log.
+    fn encode(
+        &self,
+        file: &FileStore,
+        transaction: &Transaction,
+        early: &mut Early,
+    ) -> Result<EncodedChanges> {
+        let mut changes = EncodedChanges::of(transaction);
+        let from_bytes = self.shared().options.tuning.direct_from_bytes;
+        if changes.bytes.len() >= from_bytes && !transaction.only_deletes() {
+            early.outside = Some(changes.move_outside(file, &transaction.appends)?);
+        }
+        Ok(changes)
+    }
+}
+
+/// What a commit wrote before it: nobody knows of it until the commit section.
+struct Early {
+    direct: Option<DirectValues>,
+    /// Its changes, when they are outside the log.
+    outside: Option<Extent>,
+}
+
+impl Early {
+    /// The commit is visible.
+    fn note(&self, file: &FileStore, pending: &mut Pending) {
+        self.direct.iter().for_each(|direct| direct.note(pending));
+        pending.outside.extend(self.outside);
+        file.log.add_outside(self.outside.map_or(0, |extent| extent.len_bytes));
+    }
+
+    fn give_back_outside(&mut self, file: &FileStore) {
+        if let Some(extent) = self.outside.take() {
+            file.space.lock().release(extent);
         }
     }
 }
@@ -198,7 +241,7 @@ impl Drop for PanicGuard<'_> {
 fn enter_section(
     shared: &Shared,
     transaction: &mut Transaction,
-    logged: Option<(&mut EncodedChanges, Option<&DirectValues>)>,
+    logged: Option<(&mut EncodedChanges, &Early)>,
 ) -> Result<Entered> {
     let mut section = shared.section.lock();
     while transaction.ticket.is_none() && section.next_ticket != section.serving_ticket {
@@ -215,7 +258,7 @@ fn enter_section(
     let mut pending = Pending::default();
     let Some(rows) = apply(&mut state, transaction, &mut pending)? else { return Ok(Entered::Moved) };
     let sequence = state.sequence;
-    if let Some((changes, direct)) = logged
+    if let Some((changes, early)) = logged
         && !transaction.is_empty()
     {
         changes.fill(&rows, &state);
@@ -223,8 +266,8 @@ fn enter_section(
         section.queue.push(Item::Commit { sequence, changes }, room_bytes, only_deletes);
         if let Medium::File(file) = &shared.medium {
             file.log.note_queue(&section.queue);
+            early.note(file, &mut pending);
         }
-        direct.into_iter().for_each(|direct| direct.note(&mut pending));
         section.pending.append(pending);
     }
     let old = std::mem::replace(&mut *shared.published.write(), Arc::new(state));
@@ -239,7 +282,8 @@ fn enter_section(
 /// Slows commits down when checkpoints do not keep up with the log, and takes one here when nobody else does.
 fn slow_down(shared: &Shared, file: &FileStore) {
     let lag = file.log.lag();
-    if lag >= LAG_LIMIT {
+    let outside_limit = (shared.options.cache_bytes as u64 / 4).max(OUTSIDE_LIMIT_BYTES);
+    if lag >= LAG_LIMIT || file.log.outside_bytes() >= outside_limit {
         // A clean failure (a full disk) is met again when the log needs a region.
         let _ = file.checkpoint(shared);
     } else if lag > LAG_FREE && shared.options.background {

@@ -99,7 +99,8 @@ pub(crate) fn open(disk: Arc<dyn Disk>, options: &Options) -> Result<Opened> {
     recount::mend_twins(&pager, &superblock)?;
     let (mut state, tables_tree) = load(&*disk, &superblock, &pages)?;
     let mut pending = Pending::default();
-    let replayed = log::replay(&*disk, len_bytes, &superblock, &mut state, &mut pending)?;
+    let mut replayed = log::replay(&*disk, len_bytes, &superblock, &mut state, &mut pending)?;
+    pending.outside = std::mem::take(&mut replayed.outside);
     if let Some(damage) = replayed.damage {
         return Err(damage);
     }
@@ -135,7 +136,8 @@ fn space_of(
     let Counted { mut space, is_exact } = recount::space_of(pager, superblock, len_of(disk)?)?;
     // The file may have been shortened after its checkpoint.
     space.cut_to(len_of(disk)?);
-    let named = regions.iter().map(region_extent).chain(pending.provisional.iter().copied());
+    let named = regions.iter().map(region_extent);
+    let named = named.chain(pending.provisional.iter().chain(&pending.outside).copied());
     for extent in named {
         match space.mark_provisional(extent) {
             true => {}
@@ -165,7 +167,8 @@ pub(crate) fn open_read_only(disk: Arc<dyn Disk>, options: &Options) -> Result<(
     };
     let (mut state, _) = load(&*disk, &superblock, &pages)?;
     let mut pending = Pending::default();
-    let replayed = log::replay(&*disk, len_bytes, &superblock, &mut state, &mut pending)?;
+    let mut replayed = log::replay(&*disk, len_bytes, &superblock, &mut state, &mut pending)?;
+    pending.outside = std::mem::take(&mut replayed.outside);
     let damage = damage.or(replayed.damage);
     let log_bytes = superblock.regions.iter().map(|region| region.len_bytes).sum::<u64>();
     // Figures only: a damaged list of free extents does not keep anybody from reading.
@@ -266,6 +269,7 @@ fn start_log(
     let writer = Writer::new(older, region, state.sequence, next.checkpoint, generation);
     let poison = Arc::new(Poison::default());
     let log = Log::new(Arc::clone(&disk), Arc::clone(&poison), writer, state.sequence, options.compress);
+    log.add_outside(pending.outside_bytes());
     let newest = Mutex::new(Newest::new(next, tables_tree));
     let releases = Releases::new(options.tuning.pinned_min_bytes);
     releases.begin_epoch(&state.pages);

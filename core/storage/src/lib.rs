@@ -36,6 +36,7 @@ mod limits;
 mod log;
 mod node_block;
 mod options;
+mod outside;
 mod owner;
 mod pages;
 mod pending;

@@ -10,6 +10,8 @@ pub(crate) struct Pending {
     pub(crate) provisional: Vec<Extent>,
     /// Of these, the values: what no leaf holds at the cut is free.
     pub(crate) values: Vec<Extent>,
+    /// Changes outside the log, which nobody needs once a checkpoint holds their commits.
+    pub(crate) outside: Vec<Extent>,
     /// Tables that were dropped, as they were last.
     pub(crate) dropped: Vec<(u64, Tree)>,
 }
@@ -19,6 +21,12 @@ impl Pending {
     pub(crate) fn append(&mut self, mut later: Pending) {
         self.provisional.append(&mut later.provisional);
         self.values.append(&mut later.values);
+        self.outside.append(&mut later.outside);
         self.dropped.append(&mut later.dropped);
+    }
+
+    /// Bytes of changes outside the log.
+    pub(crate) fn outside_bytes(&self) -> u64 {
+        self.outside.iter().map(|extent| extent.len_bytes).sum()
     }
 }

@@ -30,9 +30,10 @@ use relocate::Relocation;
 use std::sync::Arc;
 use walk::{Walk, Written};
 
-/// A checkpoint is due when the log has left this part of the file behind, and at the latest after so many bytes.
+/// A checkpoint is due when the log has left this part of the file behind, within these bounds.
 const LOG_PART_OF_FILE: u64 = 16;
-const LOG_BYTES: u64 = 64 << 20;
+const LOG_MIN_BYTES: u64 = 2 << 20;
+const LOG_MAX_BYTES: u64 = 64 << 20;
 /// Less than this at the end of the file is left there.
 const TRIM_FROM_BYTES: u64 = 256 << 10;
 
@@ -93,8 +94,8 @@ impl FileStore {
     /// Whether the log has left so much behind that a checkpoint is due: a checkpoint writes whole leaves for single
     /// entries, so it waits longer in a large file.
     pub(crate) fn wants_checkpoint(&self) -> bool {
-        let old_bytes = self.log.old_bytes();
-        old_bytes > 0 && old_bytes >= (self.space.lock().end() / LOG_PART_OF_FILE).min(LOG_BYTES)
+        let old_bytes = self.log.old_bytes() + self.log.outside_bytes();
+        old_bytes >= (self.space.lock().end() / LOG_PART_OF_FILE).clamp(LOG_MIN_BYTES, LOG_MAX_BYTES)
     }
 
     /// Takes a checkpoint, unless the last one holds everything.
@@ -260,6 +261,8 @@ impl FileStore {
         {
             let mut space = self.space.lock();
             pending.provisional.iter().for_each(|extent| space.settle(*extent));
+            self.log.take_outside(pending.outside_bytes());
+            newest.regions_to_release.extend_from_slice(&pending.outside);
         }
         let mut writer = self.log.writer.lock();
         writer.checkpoint = superblock.checkpoint;
@@ -310,7 +313,7 @@ impl FileStore {
     }
 
     /// Shortens the file by what is free at its end.
-    fn trim(&self) -> Result<()> {
+    pub(crate) fn trim(&self) -> Result<()> {
         let mut space = self.space.lock();
         let before = space.end();
         let after = space.trim();

@@ -41,6 +41,7 @@ pub(crate) struct Log {
     oldest_region: AtomicU64,
     newest_region: AtomicU64,
     queued_bytes: AtomicUsize,
+    outside_bytes: AtomicU64,
     may_compress: bool,
 }
 
@@ -78,6 +79,7 @@ impl Log {
             oldest_region: AtomicU64::new(0),
             newest_region: AtomicU64::new(0),
             queued_bytes: AtomicUsize::new(0),
+            outside_bytes: AtomicU64::new(0),
             may_compress,
         }
     }
@@ -99,6 +101,21 @@ impl Log {
     /// Bytes that waited to be written after the last commit.
     pub(crate) fn queued_bytes(&self) -> usize {
         self.queued_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Notes changes outside the log, which wait for a checkpoint.
+    pub(crate) fn add_outside(&self, bytes: u64) {
+        self.outside_bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// A checkpoint holds so many of them.
+    pub(crate) fn take_outside(&self, bytes: u64) {
+        self.outside_bytes.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    /// Bytes of changes outside the log that wait for a checkpoint.
+    pub(crate) fn outside_bytes(&self) -> u64 {
+        self.outside_bytes.load(Ordering::Relaxed)
     }
 
     /// How many regions wait for a checkpoint.

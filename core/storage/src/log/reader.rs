@@ -11,8 +11,10 @@ use crate::disk::Disk;
 use crate::error::{Error, Result};
 use crate::fault::{Fault, planted};
 use crate::frame::{FoundHeader, FrameKind, HEADER_BYTES, decode_header, frame_bytes};
+use crate::outside;
 use crate::pending::Pending;
 use crate::replay::{Apply, Replaying, Unfit};
+use crate::space::Extent;
 use crate::state::State;
 use crate::superblock::{DATA_START_BYTES, RegionEntry, Superblock};
 
@@ -30,6 +32,8 @@ pub(crate) struct Replayed {
     /// The frame that was written last, as it is in the file, and where: the only bytes of the log of which nothing
     /// proves that they were synced.
     pub(crate) last_writes: Vec<(u64, Vec<u8>)>,
+    /// Changes outside the log.
+    pub(crate) outside: Vec<Extent>,
     /// Where acknowledged commits are damaged; the state holds what comes before.
     pub(crate) damage: Option<Error>,
 }
@@ -62,7 +66,8 @@ pub(crate) fn replay_into(
     superblock: &Superblock,
     into: &mut dyn Apply,
 ) -> Result<Replayed> {
-    let mut replay = Replay { disk, file_len, superblock, into, commits: 0, last_writes: Vec::new() };
+    let (last_writes, outside) = (Vec::new(), Vec::new());
+    let mut replay = Replay { disk, file_len, superblock, into, commits: 0, last_writes, outside };
     let mut regions: Vec<RegionEntry> = Vec::new();
     let mut ahead = superblock.regions.iter().copied();
     let mut next = ahead.next();
@@ -87,8 +92,8 @@ pub(crate) fn replay_into(
         }
         regions.push(region);
     }
-    let Replay { commits, last_writes, .. } = replay;
-    Ok(Replayed { regions, commits, last_writes, damage })
+    let Replay { commits, last_writes, outside, .. } = replay;
+    Ok(Replayed { regions, commits, last_writes, outside, damage })
 }
 
 enum RegionEnd {
@@ -107,6 +112,7 @@ struct Replay<'r> {
     into: &'r mut dyn Apply,
     commits: u64,
     last_writes: Vec<(u64, Vec<u8>)>,
+    outside: Vec<Extent>,
 }
 
 impl Replay<'_> {
@@ -215,6 +221,12 @@ impl Replay<'_> {
             if sequence != self.into.sequence() + 1 {
                 return Some(self.damaged(position, "commits are missing"));
             }
+            let found = match outside::read(self.disk, self.file_len, changes) {
+                Ok(found) => found,
+                Err(error) => return Some(error),
+            };
+            let changes = found.as_ref().map_or(changes, |found| found.changes.as_slice());
+            self.outside.extend(found.as_ref().map(|found| found.extent));
             match self.into.commit(sequence, changes) {
                 Ok(()) => self.commits += 1,
                 Err(Unfit::Changes) => {

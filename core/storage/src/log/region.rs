@@ -182,6 +182,13 @@ impl Log {
         Ok(extent)
     }
 
+    /// Frees the region that is kept to be used again; says whether there was one.
+    pub(crate) fn give_spare_back(&self, space: &Mutex<Space>) -> bool {
+        let spare = self.writer.lock().spare.take();
+        spare.into_iter().for_each(|extent| space.lock().release(extent));
+        spare.is_some()
+    }
+
     /// Sets a small part of the file aside, so that a full disk can be emptied: deletes need log, too.
     pub(crate) fn keep_for_deletes(&self, space: &Mutex<Space>) {
         let mut writer = self.writer.lock();

@@ -118,8 +118,7 @@ impl Work<'_> {
 }
 
 fn copy_all(from: Arc<dyn Disk>, target: &Store, on_progress: OnProgress<'_>) -> Result<SalvageReport> {
-    let mut work =
-        Work { report: SalvageReport::default(), progress: CopyProgress::default(), on_progress };
+    let mut work = Work { report: SalvageReport::default(), progress: CopyProgress::default(), on_progress };
     let mut source = Source::find(from, &mut work)?;
     work.report.sequence = Sequence::from_u64(source.changes.sequence);
     let tables = source.table_numbers();

@@ -40,7 +40,7 @@ pub const LIST: u64 = u64::MAX;
 pub fn blocks(image: &[u8]) -> Vec<Block> {
     let number = |at: usize| u64::from_le_bytes(image[at..at + 8].try_into().unwrap());
     let is_block = |at: &usize| image[*at..].starts_with(b"MFBK") && number(at + 16) == *at as u64;
-    let starts = (32768..image.len() - 64).step_by(512).filter(is_block);
+    let starts = (32768..image.len() - 64).step_by(128).filter(is_block);
     starts
         .map(|at| Block {
             kind: [Kind::Leaf, Kind::Branch, Kind::Value, Kind::SpaceMap][usize::from(image[at + 4]) - 1],
