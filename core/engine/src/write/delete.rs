@@ -4,6 +4,7 @@ use super::target::{MatchedRows, Target};
 use super::transaction::{Attempt, Writer};
 use crate::catalog::Namespace;
 use crate::session::RetryableWrite;
+use crate::stored::Stored;
 use multifora_model::{DocBuilder, RawDoc, Result};
 use multifora_storage::Record;
 
@@ -19,8 +20,8 @@ pub fn delete_one(
     ns: &Namespace,
     target: &Target,
     retry: RetryStatement<'_>,
-    outcome_of: &dyn Fn(&Record) -> Result<Vec<u8>>,
-) -> Result<Option<Record>> {
+    outcome_of: &dyn Fn(&Stored<Record>) -> Result<Vec<u8>>,
+) -> Result<Option<Stored<Record>>> {
     let (database, interrupt) = (writer.database, writer.interrupt);
     let mut known = None;
     let (deleted, chunk) = writer.run(|txn| {
@@ -30,15 +31,15 @@ pub fn delete_one(
             return Ok(Attempt::Leave((None, None)));
         };
         known = Some(row.id);
-        write.delete(row.id, row.record.head())?;
+        write.delete(row.id, &row.view()?)?;
         write.finish()?;
         let mut chunk = retry.map(|(retry, _)| retry.chunk());
         if let (Some(chunk), Some((_, stmt_id))) = (&mut chunk, retry) {
-            let outcome = outcome_of(&row.record)?;
+            let outcome = outcome_of(&row.stored)?;
             chunk.add(stmt_id, RawDoc::framed(&outcome).unwrap_or(RawDoc::EMPTY));
             chunk.put(txn)?;
         }
-        Ok(Attempt::Commit((Some(row.record), chunk)))
+        Ok(Attempt::Commit((Some(row.stored), chunk)))
     })?;
     if let Some(chunk) = chunk {
         chunk.committed();
@@ -70,7 +71,7 @@ pub fn delete_many(writer: &mut Writer<'_>, ns: &Namespace, target: &Target) -> 
             for row in &chunk {
                 interrupt.check()?;
                 if let Some(now) = MatchedRows::current(&write, target, row, interrupt)? {
-                    write.delete(row.id, now.head())?;
+                    write.delete(row.id, &now.view()?)?;
                     deleted += 1;
                 }
             }
@@ -81,7 +82,7 @@ pub fn delete_many(writer: &mut Writer<'_>, ns: &Namespace, target: &Target) -> 
 }
 
 /// `{n: 1}`: the outcome of a statement that deleted its document.
-pub fn one_deleted(_record: &Record) -> Result<Vec<u8>> {
+pub fn one_deleted(_deleted: &Stored<Record>) -> Result<Vec<u8>> {
     let mut outcome = DocBuilder::new();
     outcome.i32("n", 1);
     Ok(outcome.finish())
