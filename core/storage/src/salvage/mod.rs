@@ -113,13 +113,14 @@ struct Work<'w> {
 
 impl Work<'_> {
     fn tick(&mut self) -> Result<()> {
+        // Of what only a scan finds nobody knew how much there is.
+        self.progress.total = self.progress.total.max(self.progress.done);
         (self.on_progress)(self.progress)
     }
 }
 
 fn copy_all(from: Arc<dyn Disk>, target: &Store, on_progress: OnProgress<'_>) -> Result<SalvageReport> {
-    let mut work =
-        Work { report: SalvageReport::default(), progress: CopyProgress::default(), on_progress };
+    let mut work = Work { report: SalvageReport::default(), progress: CopyProgress::default(), on_progress };
     let mut source = Source::find(from, &mut work)?;
     work.report.sequence = Sequence::from_u64(source.changes.sequence);
     let tables = source.table_numbers();
