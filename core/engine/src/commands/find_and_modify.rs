@@ -8,7 +8,6 @@ use crate::context::CommandContext;
 use crate::exec::CommandResources;
 use crate::exec::compile::{check_collation, compile_context, compile_order};
 use crate::request::Request;
-use crate::stored::Stored;
 use crate::write::Writer;
 use crate::write::delete::{RetryStatement, delete_one};
 use crate::write::target::Target;
@@ -142,8 +141,7 @@ impl<'a> Command<'a> {
                 self.deleted_reply(Some(&deleted.view()?))
             })?;
             self.context.database.counters().deletes.add(u64::from(deleted.is_some()));
-            let view = deleted.as_ref().map(Stored::view).transpose()?;
-            return self.deleted_reply(view.as_ref());
+            return deleted.map_or_else(|| self.deleted_reply(None), Ok);
         };
         let Command { context, target, projection, returns_new } = self;
         let statement = UpdateStatement {
@@ -163,7 +161,7 @@ impl<'a> Command<'a> {
         };
         let updated = update_one(writer, ns, &statement, retry, &reply_of)?;
         context.database.counters().updates.add(updated.n);
-        reply_of(&updated)
+        Ok(updated.outcome)
     }
 
     fn deleted_reply(&self, deleted: Option<&DocumentView<'_>>) -> Result<Vec<u8>> {

@@ -11,17 +11,18 @@ use multifora_storage::Record;
 /// A retryable statement: the session's record and the statement's number.
 pub type RetryStatement<'a> = Option<(&'a RetryableWrite, i32)>;
 
-/// Deletes the first document that matches; gives it.
+/// Deletes the first document that matches; gives what `outcome_of` made of it, which is asked before anything is
+/// committed.
 ///
 /// # Errors
-/// Those of the filter and of storage. Conflicts are met by trying again.
+/// Those of the filter, of `outcome_of` and of storage. Conflicts are met by trying again.
 pub fn delete_one(
     writer: &mut Writer<'_>,
     ns: &Namespace,
     target: &Target,
     retry: RetryStatement<'_>,
     outcome_of: &dyn Fn(&Stored<Record>) -> Result<Vec<u8>>,
-) -> Result<Option<Stored<Record>>> {
+) -> Result<Option<Vec<u8>>> {
     let (database, interrupt) = (writer.database, writer.interrupt);
     let mut known = None;
     let (deleted, chunk) = writer.run(|txn| {
@@ -33,13 +34,13 @@ pub fn delete_one(
         known = Some(row.id);
         write.delete(row.id, &row.view()?)?;
         write.finish()?;
+        let outcome = outcome_of(&row.stored)?;
         let mut chunk = retry.map(|(retry, _)| retry.chunk());
         if let (Some(chunk), Some((_, stmt_id))) = (&mut chunk, retry) {
-            let outcome = outcome_of(&row.stored)?;
             chunk.add(stmt_id, RawDoc::framed(&outcome).unwrap_or(RawDoc::EMPTY));
             chunk.put(txn)?;
         }
-        Ok(Attempt::Commit((Some(row.stored), chunk)))
+        Ok(Attempt::Commit((Some(outcome), chunk)))
     })?;
     if let Some(chunk) = chunk {
         chunk.committed();

@@ -42,6 +42,8 @@ pub struct Updated {
     pub after: Option<Vec<u8>>,
     /// Where the filter matched in an array (for positional projections of findAndModify).
     pub position: Option<u32>,
+    /// What the statement is answered with (single updates).
+    pub outcome: Vec<u8>,
 }
 
 impl Updated {
@@ -66,7 +68,8 @@ impl Updated {
     }
 }
 
-/// Makes of the outcome what a second sending of the statement is answered with.
+/// Makes of what was done what the statement is answered with, also when it is sent a second time. Asked before anything is
+/// committed: what cannot be told is not done.
 pub type OutcomeOf<'a> = &'a dyn Fn(&Updated) -> Result<Vec<u8>>;
 
 /// Updates the first document that matches, or inserts one.
@@ -88,23 +91,23 @@ pub fn update_one(
             true => Some(opener.open_or_create(txn, ns)?),
             false => opener.open(txn, ns)?,
         };
-        let Some(write) = opened else { return Ok(Attempt::Leave((Updated::default(), None))) };
+        let Some(write) = opened else { return Ok(Attempt::Leave((nothing_matched(outcome_of)?, None))) };
         let mut write = write.bypassing_validation(statement.bypass_validation);
-        let updated = match statement.target.find_one(&write, known, interrupt)? {
+        let mut updated = match statement.target.find_one(&write, known, interrupt)? {
             Some(row) => {
                 known = Some(row.id);
                 change(&mut write, statement, row, interrupt)?
             }
             None if statement.upsert => insert_seeded(&mut write, statement, interrupt)?,
-            None => return Ok(Attempt::Leave((Updated::default(), None))),
+            None => return Ok(Attempt::Leave((nothing_matched(outcome_of)?, None))),
         };
         write.finish()?;
+        updated.outcome = outcome_of(&updated)?;
         let mut chunk: Option<RetryChunk<'_>> = None;
         if let Some((retry, stmt_id)) = retry {
             // Remembered even when nothing changed: a second sending must not change anything either.
-            let outcome = outcome_of(&updated)?;
             let mut made = retry.chunk();
-            made.add(stmt_id, RawDoc::framed(&outcome).unwrap_or(RawDoc::EMPTY));
+            made.add(stmt_id, RawDoc::framed(&updated.outcome).unwrap_or(RawDoc::EMPTY));
             made.put(txn)?;
             chunk = Some(made);
         }
@@ -116,6 +119,11 @@ pub fn update_one(
         chunk.committed();
     }
     Ok(updated)
+}
+
+fn nothing_matched(outcome_of: OutcomeOf<'_>) -> Result<Updated> {
+    let updated = Updated::default();
+    Ok(Updated { outcome: outcome_of(&updated)?, ..updated })
 }
 
 /// Applies the update to one document.
