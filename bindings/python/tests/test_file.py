@@ -6,7 +6,7 @@ import threading
 import pymongo
 import pytest
 from bson.codec_options import CodecOptions
-from pymongo.errors import InvalidOperation, OperationFailure
+from pymongo.errors import ConfigurationError, InvalidOperation, OperationFailure
 
 import multiforadb
 
@@ -86,7 +86,7 @@ def test_options_reach_the_engine(tmp_path):
     )
     assert given.pop("cacheBytes") == 8 << 20
     assert given == {"syncEveryMs": 20, "readOnly": False, "create": False, "compress": False, "ttlSweepSecs": 0}
-    with pytest.raises(OperationFailure):
+    with pytest.raises(ConfigurationError):
         options(durability="relaxed", sync_every_ms=0)
     with pytest.raises(ValueError):
         options(durability="never")

@@ -1,6 +1,6 @@
 //! Is the file sound? Storage's own walk, and whether documents and index entries agree.
 //!
-//! Every document must be well-formed and have exactly the entries that its indexes ask for. Each expected entry is
+//! Every document must be well-formed, the values that are kept out of line included, and have exactly the entries that its indexes ask for. Each expected entry is
 //! looked up; when all are there and the index has no more entries than were expected, every entry has its
 //! document as well. Only an index with too many entries is walked to name the strays.
 
@@ -9,9 +9,12 @@ use crate::database::Database;
 use crate::index::{entries, keys_of};
 use crate::interrupt::Interrupt;
 use crate::storage_error::MapStorage;
+use crate::stored::Stored;
 use multifora_model::limits::{MAX_DOCUMENT_BYTES, MAX_NESTING_DEPTH};
-use multifora_model::{DocumentView, Result, validate};
-use multifora_storage::{Direction, EntryKind, KeyRange, Read, RowId};
+use multifora_model::split::MAX_CUTS;
+use multifora_model::{DocumentView, Error, RawDoc, Result, validate};
+use multifora_storage::{Direction, Entry, EntryKind, KeyRange, Read, RowId};
+use smallvec::SmallVec;
 
 /// Most problems that a report spells out.
 const MAX_PROBLEMS: usize = 100;
@@ -95,8 +98,9 @@ fn check_collection(
             report.add(format!("{}: a record's key is no row number", collection.ns));
             continue;
         };
-        let doc = match validate::document(entry.head(), MAX_DOCUMENT_BYTES, MAX_NESTING_DEPTH + 1) {
-            Ok(doc) => doc,
+        let stored = Stored::new(entry);
+        let doc = match whole_document(&stored) {
+            Ok(doc) => DocumentView::whole(doc),
             Err(error) => {
                 report.add(format!("{}: document in row {row}: {}", collection.ns, error.message()));
                 continue;
@@ -104,7 +108,7 @@ fn check_collection(
         };
         for (index, expected) in collection.indexes.iter().zip(&mut expected) {
             let place = || format!("{} index '{}': document in row {row}", collection.ns, index.name);
-            let keys = match keys_of(index, &DocumentView::whole(doc)) {
+            let keys = match keys_of(index, &doc) {
                 Ok(keys) => keys,
                 Err(error) => {
                     report.add(format!("{}: {}", place(), error.message()));
@@ -131,6 +135,18 @@ fn check_collection(
         }
     }
     Ok(())
+}
+
+/// The document, put together and checked: every value is there, is what the head says, and belongs to one field.
+fn whole_document<'s>(stored: &'s Stored<Entry<'_>>) -> Result<RawDoc<'s>> {
+    let view = stored.view()?;
+    let mut numbers: SmallVec<[u8; MAX_CUTS]> = view.head().cuts().map(|cut| cut.number).collect();
+    numbers.sort_unstable();
+    let values = stored.record().value_count();
+    if numbers.len() != values || !numbers.iter().copied().map(usize::from).eq(0..values) {
+        return Err(Error::corrupt(format!("its head tells of values {numbers:?}, and {values} are stored")));
+    }
+    validate::document(view.to_doc()?.as_bytes(), MAX_DOCUMENT_BYTES, MAX_NESTING_DEPTH + 1)
 }
 
 fn has_entry(reads: &dyn Read, index: &IndexInfo, key: &[u8], row: RowId) -> Result<bool> {

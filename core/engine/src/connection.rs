@@ -176,6 +176,7 @@ impl Connection {
         let outcome = contain_panic(request.command_name(), || {
             dispatch::run(self, request, DocBuilder::with_buffer(buffer))
         });
+        self.database.counters().add_values();
         *out = outcome.unwrap_or_else(|error| {
             if error.code() == ErrorCode::InternalError {
                 self.database.counters().asserts_internal.add(1);

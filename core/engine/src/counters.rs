@@ -1,5 +1,6 @@
 //! Counters behind serverStatus: relaxed atomics, never a lock.
 
+use crate::stored::{ValueTally, take_tally};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// One counter.
@@ -40,6 +41,21 @@ pub struct Counters {
     pub cursors_timed_out: Counter,
     pub cursors_opened: Counter,
     pub write_conflicts: Counter,
+    pub values_fetched: Counter,
+    pub values_written: Counter,
+    pub values_kept: Counter,
     pub asserts_user: Counter,
     pub asserts_internal: Counter,
+}
+
+impl Counters {
+    /// Adds what the calling thread has done with values out of line since this was last called.
+    pub fn add_values(&self) {
+        let tally = take_tally();
+        if tally != ValueTally::default() {
+            self.values_fetched.add(tally.fetched);
+            self.values_written.add(tally.written);
+            self.values_kept.add(tally.kept);
+        }
+    }
 }

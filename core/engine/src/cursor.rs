@@ -9,7 +9,7 @@
 use crate::context::CommandContext;
 use crate::interrupt::Interrupt;
 use crate::limits::{CURSOR_IDLE, DEFAULT_FIRST_BATCH_DOCS, MAX_BATCH_BYTES, MAX_OPEN_CURSORS};
-use multifora_model::{DocBuilder, Error, ErrorCode, RawDoc, Result};
+use multifora_model::{DocBuilder, DocumentView, ElementType, Error, ErrorCode, RawDoc, Result};
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -47,15 +47,36 @@ impl Batch<'_> {
     /// Takes the document, or says no: it is then the first of the next batch.
     #[must_use]
     pub fn offer(&mut self, doc: RawDoc<'_>) -> bool {
-        let len_bytes = doc.as_bytes().len();
-        let fits = self.docs == 0 || self.bytes + len_bytes <= MAX_BATCH_BYTES;
-        if !fits || self.docs >= self.max_docs {
+        if !self.fits(doc.as_bytes().len()) {
             return false;
         }
         self.out.push(doc.as_value());
+        self.count(doc.as_bytes().len());
+        true
+    }
+
+    /// The same for a document that may have values elsewhere; they are fetched only if it is taken, and copied once.
+    ///
+    /// # Errors
+    /// Those of fetching; the batch is then as it was.
+    pub fn offer_view(&mut self, view: &DocumentView<'_>) -> Result<bool> {
+        let len_bytes = view.len_bytes();
+        if !self.fits(len_bytes) {
+            return Ok(false);
+        }
+        self.out.push_with(ElementType::Document, |out| view.append_to(out))?;
+        self.count(len_bytes);
+        Ok(true)
+    }
+
+    fn fits(&self, len_bytes: usize) -> bool {
+        let has_room = self.docs == 0 || self.bytes + len_bytes <= MAX_BATCH_BYTES;
+        has_room && self.docs < self.max_docs
+    }
+
+    fn count(&mut self, len_bytes: usize) {
         self.docs += 1;
         self.bytes += len_bytes;
-        true
     }
 
     /// Documents taken so far.

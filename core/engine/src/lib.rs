@@ -1,7 +1,7 @@
 //! What a database does: catalogue, indexes, planner, executor, sessions, cursors, commands.
 //!
-//! Module order (each may use those before it): `interrupt` · `progress` · `limits` · `random` · `counters` · `request` ·
-//! `storage_error` · `external_sort` · `system_info` · `open_options` · `catalog` · `index` · `session` · `cursor` · `check` · `stats` · `database` · `connection` · `context` · `plan` ·
+//! Module order (each may use those before it): `interrupt` · `progress` · `limits` · `random` · `storage_error` · `stored` · `counters` ·
+//! `request` · `external_sort` · `system_info` · `open_options` · `catalog` · `index` · `session` · `cursor` · `check` · `stats` · `database` · `connection` · `context` · `plan` ·
 //! `exec` · `write` · `commands` (registry and one file each) · `ttl` · `upkeep`.
 #![forbid(unsafe_code)]
 
@@ -26,6 +26,7 @@ pub mod request;
 pub mod session;
 pub mod stats;
 pub mod storage_error;
+pub mod stored;
 mod system_info;
 pub mod ttl;
 mod upkeep;

@@ -20,8 +20,8 @@ pub const MAX_SESSIONS: usize = 1_000_000;
 pub const MAX_MESSAGE_BYTES: usize = 48_000_000;
 /// Most statements in one write command.
 pub const MAX_WRITE_BATCH: usize = 100_000;
-/// Highest wire version spoken (MongoDB 7.0; 8.0's 25 comes with the bulkWrite command).
-pub const MAX_WIRE_VERSION: i32 = 21;
+/// Highest wire version spoken (MongoDB 8.0).
+pub const MAX_WIRE_VERSION: i32 = 25;
 /// Most bytes of a client's name and address kept per connection.
 pub const MAX_CLIENT_METADATA_BYTES: usize = 512;
 /// Expired documents that are deleted in one go.
@@ -41,9 +41,9 @@ pub const INDEX_SCAN_SNAPSHOT_BYTES: usize = 256 << 20;
 /// How often expired cursors and sessions are looked for.
 pub const UPKEEP_INTERVAL: Duration = Duration::from_secs(10);
 /// The version of MongoDB whose wire protocol and behaviour this one speaks: what buildInfo says, for tools that ask.
-pub const COMPATIBLE_VERSION: [i32; 3] = [7, 0, 0];
+pub const COMPATIBLE_VERSION: [i32; 3] = [8, 0, 0];
 /// The feature compatibility version that goes with it.
-pub const FEATURE_COMPATIBILITY_VERSION: &str = "7.0";
+pub const FEATURE_COMPATIBILITY_VERSION: &str = "8.0";
 /// Connections that a listener accepts at one time.
 pub const MAX_CONNECTIONS: usize = 4096;
 /// How often the file is looked through for records of sessions that are gone.

@@ -115,5 +115,6 @@ fn sweep(database: &Database, interrupt: &Interrupt) {
         // Shutdown, a full disk: the next pass tries again, and writes of clients tell of it meanwhile.
         counters.failed_commands.add(1);
     }
+    counters.add_values();
     counters.ttl_passes.add(1);
 }

@@ -124,7 +124,7 @@ fn hello_with_and_without_a_replica_set() {
     for field in ["setName", "hosts", "topologyVersion", "saslSupportedMechs", "$clusterTime", "ismaster"] {
         assert!(alone.get(field).is_none(), "{field}");
     }
-    assert_eq!((alone.i64("maxWireVersion"), alone.i64("maxWriteBatchSize")), (Some(21), Some(100_000)));
+    assert_eq!((alone.i64("maxWireVersion"), alone.i64("maxWriteBatchSize")), (Some(25), Some(100_000)));
     let session = replica_set_session();
     let hello = session.ok(r#"{"isMaster": 1}"#);
     assert_eq!((hello.str("setName"), hello.str("hosts.0")), (Some("rs".into()), Some("h:1".into())));
@@ -157,7 +157,7 @@ fn server_commands_answer() {
         r#"{"killSessions": []}"#,
         r#"{"currentOp": 1, "$all": true}"#,
         r#"{"killOp": 1, "op": 12345}"#,
-        r#"{"setFeatureCompatibilityVersion": "7.0", "confirm": true}"#,
+        r#"{"setFeatureCompatibilityVersion": "8.0", "confirm": true}"#,
         r#"{"fsync": 1}"#,
     ] {
         let reply = admin(command);

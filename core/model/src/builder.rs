@@ -67,6 +67,34 @@ impl DocBuilder {
         self
     }
 
+    /// Appends type and name of a field whose payload is kept elsewhere; gives the place where the payload belongs.
+    pub fn append_without_payload(&mut self, name: &[u8], ty: ElementType) -> usize {
+        self.header(ty, name);
+        self.buf.len()
+    }
+
+    /// Appends the next element of the innermost open array; `write` appends its payload, or fails and appends nothing.
+    ///
+    /// # Errors
+    /// Those of `write`; the array is then as it was.
+    pub fn push_with<E>(
+        &mut self,
+        ty: ElementType,
+        write: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let (len, open) = (self.buf.len(), self.open.last().copied());
+        let index = self.next_index();
+        self.header(ty, &index);
+        let written = write(&mut self.buf);
+        if written.is_err() {
+            self.buf.truncate(len);
+            if let (Some(innermost), Some(before)) = (self.open.last_mut(), open) {
+                *innermost = before;
+            }
+        }
+        written
+    }
+
     /// Appends the next element of the innermost open array.
     pub fn push(&mut self, value: RawValue<'_>) -> &mut Self {
         let index = self.next_index();
@@ -244,6 +272,18 @@ mod tests {
         assert!(
             to_text(doc, Mode::Relaxed).ends_with(r#",100,{"b":true},[]],"c":{"d":null,"n":2147483648}}"#)
         );
+    }
+
+    #[test]
+    fn an_element_that_fails_leaves_no_trace() {
+        let mut array = DocBuilder::new_array();
+        let null = |_: &mut Vec<u8>| Ok::<_, ()>(());
+        array.push_with(ElementType::Null, null).unwrap();
+        assert!(array.push_with(ElementType::Int32, |_| Err(())).is_err());
+        array.push_with(ElementType::Null, null).unwrap();
+        let mut wanted = DocBuilder::new_array();
+        wanted.push(RawValue::NULL).push(RawValue::NULL);
+        assert_eq!(array.finish(), wanted.finish());
     }
 
     #[test]

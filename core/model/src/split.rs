@@ -14,7 +14,7 @@
 //! Heads may come damaged from a file: reading checks every bound and never panics.
 
 use crate::limits::MAX_INTERNAL_DOCUMENT_BYTES;
-use crate::raw::read_i32;
+use crate::raw::{Element, RawDoc, RawValue, read_i32, split_header, value_len};
 use smallvec::SmallVec;
 
 /// Most payloads that are cut out of one document.
@@ -52,7 +52,7 @@ impl Cut {
 }
 
 /// The cuts of a head, in the order of their places.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Cuts<'a>(&'a [u8]);
 
 impl Iterator for Cuts<'_> {
@@ -67,7 +67,7 @@ impl Iterator for Cuts<'_> {
 
 impl Cuts<'_> {
     /// The next one, without going on.
-    pub(crate) fn peek(&self) -> Option<Cut> {
+    pub fn peek(&self) -> Option<Cut> {
         Cut::read(self.0).map(|(cut, _)| cut)
     }
 
@@ -95,6 +95,12 @@ impl<'a> Head<'a> {
             }
             count => Self::parse_split(head, (*count).into()),
         }
+    }
+
+    /// The head of a document of which nothing was cut out.
+    #[inline]
+    pub fn of(doc: RawDoc<'a>) -> Self {
+        Head { bytes: doc.as_bytes(), cuts: Cuts(&[]) }
     }
 
     fn parse_split(head: &'a [u8], count: usize) -> Option<Self> {
@@ -139,6 +145,22 @@ impl<'a> Head<'a> {
         document_len(self.bytes).unwrap_or_default()
     }
 
+    /// The fields in order, each with the cut that its payload is; the payload is empty then. Ends at the first malformed
+    /// byte.
+    #[inline]
+    pub fn elements(&self) -> HeadElements<'a> {
+        HeadElements { bytes: self.bytes, rest: self.bytes.get(4..).unwrap_or_default(), cuts: self.cuts }
+    }
+
+    /// The head itself at the end of `out`.
+    pub fn append_to(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.bytes);
+        if !self.is_whole() {
+            out.extend_from_slice(self.cuts.0);
+            out.push(u8::try_from(self.cuts.0.len() / CUT_BYTES).unwrap_or(u8::MAX));
+        }
+    }
+
     /// The whole document at the end of `out`: spans of the head, and between them what `value` appends.
     ///
     /// # Errors
@@ -163,6 +185,46 @@ impl<'a> Head<'a> {
         }
         out.extend_from_slice(self.bytes.get(copied..).unwrap_or_default());
         Ok(())
+    }
+}
+
+/// Iterator over the fields of a head.
+#[derive(Clone, Copy)]
+pub struct HeadElements<'a> {
+    bytes: &'a [u8],
+    rest: &'a [u8],
+    cuts: Cuts<'a>,
+}
+
+impl<'a> Iterator for HeadElements<'a> {
+    type Item = (Element<'a>, Option<Cut>);
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        let parsed = self.parse();
+        if parsed.is_none() {
+            self.rest = &[];
+        }
+        parsed
+    }
+}
+
+impl<'a> HeadElements<'a> {
+    #[inline]
+    fn parse(&mut self) -> Option<(Element<'a>, Option<Cut>)> {
+        let (ty, name, rest) = split_header(self.rest)?;
+        let position = self.bytes.len() - rest.len();
+        let cut = self.cuts.peek().filter(|cut| cut.position as usize == position);
+        let len = match cut {
+            None => value_len(ty, rest)?,
+            Some(_) => {
+                self.cuts.next();
+                0
+            }
+        };
+        let (bytes, rest) = rest.split_at_checked(len)?;
+        self.rest = rest;
+        Some((Element::new(name, RawValue { ty, bytes }), cut))
     }
 }
 

@@ -8,8 +8,8 @@
 //! copied, and a view over a whole document costs what the document alone would.
 
 use crate::error::{Error, Result};
-use crate::raw::{Element, RawDoc, RawValue, split_header, value_len};
-use crate::split::{Cut, Cuts, Head, document_len};
+use crate::raw::{Element, RawDoc, RawValue, value_len};
+use crate::split::{Cut, Head, HeadElements, document_len};
 use crate::text;
 use crate::types::ElementType;
 use std::borrow::Cow;
@@ -92,6 +92,12 @@ impl<'a> DocumentView<'a> {
         self.split.is_none()
     }
 
+    /// The head that the view stands over.
+    #[inline]
+    pub fn head(&self) -> Head<'a> {
+        self.split.map_or(Head::of(RawDoc::unframed(self.bytes)), |split| split.head)
+    }
+
     /// The length of the whole document.
     pub fn len_bytes(&self) -> usize {
         match self.split {
@@ -146,8 +152,7 @@ impl<'a> DocumentView<'a> {
     /// The top-level fields in order.
     #[inline]
     pub fn fields(&self) -> Fields<'a> {
-        let cuts = self.split.map(|split| split.head.cuts());
-        Fields { view: *self, rest: self.bytes.get(4..).unwrap_or_default(), cuts }
+        Fields { view: *self, elements: self.head().elements() }
     }
 
     /// The whole document, restored byte for byte; put together once, however often it is asked for.
@@ -254,7 +259,7 @@ impl<'a> DocumentView<'a> {
     #[cold]
     fn unreadable(&self, field: &Element<'_>, error: &Error) -> Error {
         // An `_id` is never cut out.
-        let id = self.field("_id").and_then(|id| id.value_at_hand());
+        let id = self.field("_id").filter(|id| id.cut.is_none()).map(|id| id.element.value);
         let id = id.map_or_else(|| String::from("no _id"), |id| format!("_id: {}", text::value(id)));
         error.clone().context(&format!("field '{}' of the document with {id} cannot be read: ", field.name()))
     }
@@ -277,6 +282,15 @@ pub struct Field<'a> {
     /// With an empty payload when the value was cut out.
     element: Element<'a>,
     cut: Option<(Cut, DocumentView<'a>)>,
+}
+
+/// A field's payload as it stands in a head.
+#[derive(Clone, Copy, Debug)]
+pub enum Content<'a> {
+    /// In full.
+    Here(&'a [u8]),
+    /// Cut out.
+    Elsewhere(Cut),
 }
 
 impl<'a> Field<'a> {
@@ -308,9 +322,13 @@ impl<'a> Field<'a> {
         self.cut.map(|(cut, _)| cut)
     }
 
-    /// The value, when it need not be fetched.
-    pub fn value_at_hand(&self) -> Option<RawValue<'a>> {
-        self.cut.is_none().then_some(self.element.value)
+    /// The payload, or where it is.
+    #[inline]
+    pub fn content(&self) -> Content<'a> {
+        match self.cut {
+            None => Content::Here(self.element.value.bytes),
+            Some((cut, _)) => Content::Elsewhere(cut),
+        }
     }
 
     /// The field's value.
@@ -344,9 +362,7 @@ impl std::fmt::Debug for Field<'_> {
 #[derive(Clone)]
 pub struct Fields<'a> {
     view: DocumentView<'a>,
-    rest: &'a [u8],
-    /// The cuts that are still to come; `None` for a whole document.
-    cuts: Option<Cuts<'a>>,
+    elements: HeadElements<'a>,
 }
 
 impl<'a> Iterator for Fields<'a> {
@@ -354,34 +370,7 @@ impl<'a> Iterator for Fields<'a> {
 
     #[inline]
     fn next(&mut self) -> Option<Field<'a>> {
-        let field = self.parse();
-        if field.is_none() {
-            self.rest = &[];
-        }
-        field
-    }
-}
-
-impl<'a> Fields<'a> {
-    #[inline]
-    fn parse(&mut self) -> Option<Field<'a>> {
-        let (ty, name, rest) = split_header(self.rest)?;
-        let mut cut = None;
-        let mut len = None;
-        if let Some(cuts) = &mut self.cuts
-            && let Some(next) = cuts.peek()
-            && self.view.bytes.len() - rest.len() == next.position as usize
-        {
-            cuts.next();
-            cut = Some((next, self.view));
-            len = Some(0);
-        }
-        let len = match len {
-            Some(len) => len,
-            None => value_len(ty, rest)?,
-        };
-        let (bytes, rest) = rest.split_at_checked(len)?;
-        self.rest = rest;
-        Some(Field { element: Element::new(name, RawValue { ty, bytes }), cut })
+        let (element, cut) = self.elements.next()?;
+        Some(Field { element, cut: cut.map(|cut| (cut, self.view)) })
     }
 }

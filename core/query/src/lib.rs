@@ -15,6 +15,8 @@ pub mod filter;
 pub mod projection;
 pub mod resources;
 pub mod sort;
+#[cfg(test)]
+mod split_tests;
 pub mod stage;
 pub mod update;
 mod write;

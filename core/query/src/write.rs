@@ -1,7 +1,9 @@
 //! Writing documents at the end of a buffer, where [`multifora_model::DocBuilder`] does not fit: parts that
 //! are taken back when they turn out empty, types that are known only after the payload.
 
-use multifora_model::{ElementType, RawValue};
+use multifora_model::split::CutList;
+use multifora_model::view::{Content, Field};
+use multifora_model::{DocBuilder, ElementType, RawValue};
 
 /// Begins a document or array; gives the place that [`frame`] wants.
 pub(crate) fn begin(out: &mut Vec<u8>) -> usize {
@@ -52,5 +54,27 @@ pub(crate) fn frame(out: &mut Vec<u8>, start: usize) {
     let len = i32::try_from(out.len() - start).unwrap_or(i32::MAX);
     if let Some(slot) = out.get_mut(start..start + 4) {
         slot.copy_from_slice(&len.to_le_bytes());
+    }
+}
+
+/// Appends a field of a view to the head that begins at `start`. A value that is kept elsewhere stays there.
+pub(crate) fn put_field(out: &mut Vec<u8>, start: usize, field: &Field<'_>, cuts: &mut CutList) {
+    put_header(out, field.name_bytes(), field.ty());
+    match field.content() {
+        Content::Here(bytes) => out.extend_from_slice(bytes),
+        Content::Elsewhere(cut) => cuts.note(out.len() - start, cut.len_bytes, cut.number),
+    }
+}
+
+/// The same with a builder.
+pub(crate) fn append_field(out: &mut DocBuilder, start: usize, field: &Field<'_>, cuts: &mut CutList) {
+    match field.content() {
+        Content::Here(bytes) => {
+            out.append_bytes_name(field.name_bytes(), RawValue { ty: field.ty(), bytes });
+        }
+        Content::Elsewhere(cut) => {
+            let position = out.append_without_payload(field.name_bytes(), field.ty());
+            cuts.note(position - start, cut.len_bytes, cut.number);
+        }
     }
 }

@@ -47,7 +47,7 @@ impl Store {
         Store::open_on(disk, options).and_then(|target| self.copy_into(target, on_progress))
     }
 
-    fn copy_into(&self, target: Store, on_progress: OnProgress<'_>) -> Result<()> {
+    pub(crate) fn copy_into(&self, target: Store, on_progress: OnProgress<'_>) -> Result<()> {
         let snapshot = self.snapshot();
         let mut tables = Vec::new();
         let mut progress = CopyProgress::default();

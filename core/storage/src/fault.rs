@@ -30,6 +30,28 @@ pub enum Fault {
     LengthNotSynced,
     /// A checkpoint forgets a table's highest row number.
     RowNumbersForgotten,
+    /// Values that a record keeps are taken for dropped when its leaf is written again.
+    KeptValueFreed,
+    /// What a checkpoint dropped is free although a snapshot needs it.
+    ReusedUnderSnapshot,
+    /// What a checkpoint dropped is free while states of the epoch before its cut are alive.
+    ReleasedEpochEarly,
+    /// The written map does not list as free what no checkpoint reaches yet.
+    ProvisionalLeftOut,
+    /// The written map lists as free what its checkpoint reaches.
+    ProvisionalTooLong,
+    /// The written map lists its own place as free.
+    MapWithoutItself,
+    /// Direct values and built tables are not synced before the frame that names them.
+    DirectNotSynced,
+    /// A replay does not mark the blocks of a table that was attached.
+    AttachedNotMarked,
+    /// A replay does not mark direct values.
+    DirectNotMarked,
+    /// A checkpoint forgets which blocks the nodes that it writes replace.
+    OriginsForgotten,
+    /// The cache takes any block for the one that stood at the same place before.
+    CacheByPlaceOnly,
 }
 
 #[cfg(feature = "planted-faults")]

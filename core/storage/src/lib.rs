@@ -19,6 +19,7 @@ mod caretaker;
 mod changes;
 mod checkpoint;
 mod commit;
+mod compact;
 mod copy;
 mod direct_values;
 mod disk;
@@ -63,6 +64,7 @@ mod verify;
 mod write_set;
 
 pub use commit::Committed;
+pub use compact::{Compacted, compact};
 pub use copy::{CopyProgress, OnProgress};
 pub use disk::{Disk, LockMode};
 pub use error::{Error, Result};

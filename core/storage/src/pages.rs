@@ -8,6 +8,7 @@
 use crate::block::{self, BlockKind, BlockPointer};
 use crate::disk::Disk;
 use crate::error::{Error, Result};
+use crate::fault::{Fault, planted};
 use crate::node_block::{decode_branch, decode_leaf};
 use crate::tree::{Branch, Packed};
 use quick_cache::Weighter;
@@ -42,10 +43,14 @@ impl Weighter<(u64, u64), Cached> for Weigh {
     }
 }
 
+/// By position and hash, so that a block that was written over is never taken for the new one.
+fn cache_key(pointer: &BlockPointer) -> (u64, u64) {
+    (pointer.offset, if planted(Fault::CacheByPlaceOnly) { 0 } else { pointer.hash })
+}
+
 /// The file as blocks, with what was read of it lately.
 pub(crate) struct Pager {
     disk: Arc<dyn Disk>,
-    /// By position and hash, so that a block that was written over is never taken for the new one.
     cache: Cache<(u64, u64), Cached, Weigh>,
     /// The length of the file when it was last asked for; pointers behind it make it ask again.
     file_len: AtomicU64,
@@ -131,12 +136,12 @@ impl Pager {
 
     /// What a checkpoint has just written and readers are likely to want.
     pub(crate) fn keep_leaf(&self, pointer: &BlockPointer, leaf: Arc<Packed>) {
-        self.cache.insert((pointer.offset, pointer.hash), Cached::Leaf(leaf));
+        self.cache.insert(cache_key(pointer), Cached::Leaf(leaf));
     }
 
     /// As [`keep_leaf`](Pager::keep_leaf).
     pub(crate) fn keep_branch(&self, pointer: &BlockPointer, branch: Arc<Branch>) {
-        self.cache.insert((pointer.offset, pointer.hash), Cached::Branch(branch));
+        self.cache.insert(cache_key(pointer), Cached::Branch(branch));
     }
 }
 
@@ -183,7 +188,7 @@ impl Pages {
     ) -> Result<T> {
         self.check()?;
         let pager = self.pager()?;
-        let key = (pointer.offset, pointer.hash);
+        let key = cache_key(pointer);
         if let Some(found) = pager.cache.get(&key).and_then(&of) {
             return Ok(found);
         }

@@ -2,6 +2,7 @@
 
 use crate::changes::{Op, ValueOp, ops};
 use crate::error::Error;
+use crate::fault::{Fault, planted};
 use crate::pending::Pending;
 use crate::record::{Cell, FreshValue, ValueRef};
 use crate::state::{State, Table};
@@ -78,7 +79,9 @@ impl Replaying<'_> {
         match op {
             Op::Create => self.create(id, Table::new()),
             Op::Attach(table, extents) => {
-                self.pending.provisional.extend(extents);
+                if !planted(Fault::AttachedNotMarked) {
+                    self.pending.provisional.extend(extents);
+                }
                 self.create(id, table)
             }
             Op::Drop => {
@@ -126,7 +129,7 @@ impl Replaying<'_> {
                 found.entry().values.get(*number).cloned().ok_or(Unfit::Changes)
             }
             ValueOp::Stored { pointer, is_direct } => {
-                if *is_direct {
+                if *is_direct && !planted(Fault::DirectNotMarked) {
                     self.pending.provisional.push(pointer.extent());
                     self.pending.values.push(pointer.extent());
                 }

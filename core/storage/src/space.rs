@@ -8,6 +8,7 @@
 
 use crate::block::{BLOCK_UNIT_BYTES, UNIT_BYTES};
 use crate::bytes::{Reader, put_varint};
+use crate::fault::{Fault, planted};
 use crate::superblock::DATA_START_BYTES;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -100,11 +101,14 @@ impl Space {
     /// `reached`, and not what `dropped` lists.
     pub(crate) fn encode(&self, reached: &[Extent], dropped: &[Extent]) -> Vec<u8> {
         let mut free: Vec<(u64, u64)> = self.free.iter().map(|(&offset, &len)| (offset, len)).collect();
-        let reached: BTreeSet<u64> = reached.iter().map(|extent| extent.offset).collect();
+        let mut reached: BTreeSet<u64> = reached.iter().map(|extent| extent.offset).collect();
+        if planted(Fault::ProvisionalTooLong) {
+            reached.clear();
+        }
         free.extend(
             self.provisional
                 .iter()
-                .filter(|(offset, _)| !reached.contains(offset))
+                .filter(|(offset, _)| !reached.contains(offset) && !planted(Fault::ProvisionalLeftOut))
                 .map(|(&offset, &len)| (offset, len)),
         );
         free.extend(dropped.iter().map(|extent| (extent.offset, extent.len_bytes)));

@@ -115,6 +115,11 @@ impl Store {
     /// Opens or creates a store on a disk: a simulated one, usually.
     pub fn open_on(disk: Arc<dyn Disk>, options: &Options) -> Result<Store> {
         let mode = if options.read_only { LockMode::Shared } else { LockMode::Exclusive };
+        Store::open_with_lock(disk, options, mode)
+    }
+
+    /// As [`open_on`](Store::open_on), with this lock.
+    pub(crate) fn open_with_lock(disk: Arc<dyn Disk>, options: &Options, mode: LockMode) -> Result<Store> {
         file_store::lock(&*disk, mode)?;
         let opened = if options.read_only {
             file_store::open_read_only(Arc::clone(&disk), options).map(|(file, state)| {

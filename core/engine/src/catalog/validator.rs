@@ -58,15 +58,21 @@ impl Validator {
 
     /// Refuses a new version of a document that breaks the rule (`DocumentValidationFailure`).
     /// `before` is the version it replaces.
-    pub fn check(&self, before: Option<RawDoc<'_>>, after: RawDoc<'_>) -> Result<()> {
-        if !self.refuses || self.is_met_by(after) {
+    ///
+    /// # Errors
+    /// Those of fetching, beside that one.
+    pub fn check(&self, before: Option<&DocumentView<'_>>, after: &DocumentView<'_>) -> Result<()> {
+        if !self.refuses || self.is_met_by(after)? {
             return Ok(());
         }
-        if self.level == Level::Moderate && before.is_some_and(|before| !self.is_met_by(before)) {
+        if self.level == Level::Moderate
+            && let Some(before) = before
+            && !self.is_met_by(before)?
+        {
             return Ok(());
         }
         let rule = RawDoc::framed(&self.rule).unwrap_or(RawDoc::EMPTY);
-        let account = explain_failure(rule, &CompileContext::default(), after, &NoResources);
+        let account = explain_failure(rule, &CompileContext::default(), after.to_doc()?, &NoResources);
         let mut details = DocBuilder::new();
         details.doc("errInfo", RawDoc::framed(&account).unwrap_or(RawDoc::EMPTY));
         Err(Error::new(ErrorCode::DocumentValidationFailure, "Document failed validation")
@@ -74,8 +80,12 @@ impl Validator {
     }
 
     /// A rule that cannot be decided for a document (an expression fails on it) is not met by it.
-    fn is_met_by(&self, doc: RawDoc<'_>) -> bool {
-        self.filter.matches(&DocumentView::whole(doc), &NoResources).unwrap_or(false)
+    fn is_met_by(&self, view: &DocumentView<'_>) -> Result<bool> {
+        match self.filter.matches(view, &NoResources) {
+            Ok(is_met) => Ok(is_met),
+            // What cannot be read is not the rule's business.
+            Err(_) => view.to_doc().map(|_| false),
+        }
     }
 }
 

@@ -10,6 +10,7 @@ use crate::context::CommandContext;
 use crate::interrupt::Interrupt;
 use crate::request::Request;
 use crate::storage_error::MapStorage;
+use crate::stored::Stored;
 use multifora_model::{DocBuilder, Result};
 use multifora_storage::{Direction, KeyRange, Read, TableId};
 
@@ -39,11 +40,11 @@ impl CollectionSize {
     pub(super) fn of(reads: &dyn Read, collection: &CollectionInfo, interrupt: &Interrupt) -> Result<Self> {
         let mut size = CollectionSize {
             documents: reads.count(collection.records).mapped()?,
-            data_bytes: table_bytes(reads, collection.records, false, interrupt)?,
+            data_bytes: document_bytes(reads, collection.records, interrupt)?,
             indexes: Vec::with_capacity(collection.indexes.len()),
         };
         for index in &collection.indexes {
-            size.indexes.push((index.name.clone(), table_bytes(reads, index.table, true, interrupt)?));
+            size.indexes.push((index.name.clone(), entry_bytes(reads, index.table, interrupt)?));
         }
         Ok(size)
     }
@@ -54,13 +55,24 @@ impl CollectionSize {
     }
 }
 
-/// Bytes of a table's records, with their keys for indexes.
-fn table_bytes(reads: &dyn Read, table: TableId, with_keys: bool, interrupt: &Interrupt) -> Result<u64> {
+/// Bytes of all documents, values out of line included.
+fn document_bytes(reads: &dyn Read, table: TableId, interrupt: &Interrupt) -> Result<u64> {
     let mut bytes = 0;
     let mut scan = reads.scan(table, KeyRange::all(), Direction::Forward).mapped()?;
     while let Some(entry) = scan.next().mapped()? {
         interrupt.check()?;
-        bytes += entry.head().len() as u64 + if with_keys { entry.key.len() as u64 } else { 0 };
+        bytes += Stored::new(entry).len_bytes() as u64;
+    }
+    Ok(bytes)
+}
+
+/// Bytes of an index's keys and heads.
+fn entry_bytes(reads: &dyn Read, table: TableId, interrupt: &Interrupt) -> Result<u64> {
+    let mut bytes = 0;
+    let mut scan = reads.scan(table, KeyRange::all(), Direction::Forward).mapped()?;
+    while let Some(entry) = scan.next().mapped()? {
+        interrupt.check()?;
+        bytes += (entry.key.len() + entry.head().len()) as u64;
     }
     Ok(bytes)
 }

@@ -11,7 +11,7 @@ use crate::write::Writer;
 use crate::write::delete::{delete_many, delete_one, one_deleted};
 use crate::write::outcome::{WriteErrors, fails_command};
 use crate::write::target::Target;
-use multifora_model::{DocBuilder, Error, ErrorCode, RawDoc, Result};
+use multifora_model::{DocBuilder, Error, ErrorCode, RawDoc, RawValue, Result};
 use multifora_query::CompileContext;
 use multifora_query::filter::Filter;
 
@@ -136,11 +136,31 @@ fn run_one(
         done.retried.push(stmt_id);
         return Ok(1);
     }
-    check_collation(statement.args.doc("collation"))?;
-    let mut target = Target::new(Filter::compile(statement.query, names)?);
-    target.spec.hint = compile_order(None, statement.args.get("hint"))?.hint;
+    let parts = DeleteParts {
+        query: statement.query,
+        hint: statement.args.get("hint"),
+        collation: statement.args.doc("collation"),
+    };
+    let target = parts.compile(names)?;
     if statement.one {
         return Ok(u64::from(delete_one(writer, ns, &target, retry, &one_deleted)?.is_some()));
     }
     delete_many(writer, ns, &target)
+}
+
+/// A statement as it arrives, here or in bulkWrite.
+pub(super) struct DeleteParts<'a> {
+    pub query: RawDoc<'a>,
+    pub hint: Option<RawValue<'a>>,
+    pub collation: Option<RawDoc<'a>>,
+}
+
+impl DeleteParts<'_> {
+    /// Compiles the statement.
+    pub(super) fn compile(&self, names: &CompileContext) -> Result<Target> {
+        check_collation(self.collation)?;
+        let mut target = Target::new(Filter::compile(self.query, names)?);
+        target.spec.hint = compile_order(None, self.hint)?.hint;
+        Ok(target)
+    }
 }

@@ -15,7 +15,7 @@ use crate::interrupt::Interrupt;
 use crate::plan::{self, Access};
 use crate::request::Request;
 use multifora_model::path::extract_keys;
-use multifora_model::{DocBuilder, Error, RawDoc, Result};
+use multifora_model::{DocBuilder, Error, RawDoc, Result, WholeDocument};
 use multifora_query::projection::Projection;
 use std::sync::Arc;
 
@@ -191,12 +191,13 @@ impl Shape for Projected {
             projection.apply(&row.view()?, &CommandResources::new(interrupt), out)?;
         }
         if self.show_record_id {
+            let (view, whole) = (row.view()?, WholeDocument::new());
             let shown = match &self.projection {
-                Some(_) => RawDoc::framed(out).unwrap_or(RawDoc::EMPTY),
-                None => row.doc()?,
+                Some(_) => view.derived(out, &whole)?,
+                None => view,
             };
             let mut doc = DocBuilder::new();
-            append_record_id(row, doc.extend(shown));
+            append_record_id(row, doc.extend(shown.to_doc()?));
             *out = doc.finish();
         }
         Ok(true)

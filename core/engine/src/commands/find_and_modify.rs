@@ -12,7 +12,9 @@ use crate::write::Writer;
 use crate::write::delete::{RetryStatement, delete_one};
 use crate::write::target::Target;
 use crate::write::update::{UpdateStatement, Updated, update_one};
-use multifora_model::{DocBuilder, DocumentView, ElementType, Error, RawDoc, RawValue, Result};
+use multifora_model::{
+    DocBuilder, DocumentView, ElementType, Error, RawDoc, RawValue, Result, WholeDocument,
+};
 use multifora_query::CompileContext;
 use multifora_query::filter::Filter;
 use multifora_query::projection::Projection;
@@ -135,11 +137,11 @@ impl<'a> Command<'a> {
         retry: RetryStatement<'_>,
     ) -> Result<Vec<u8>> {
         let Some(change) = args.get("update") else {
-            let deleted = delete_one(writer, ns, &self.target, retry, &|record| {
-                self.deleted_reply(Some(record.head()))
+            let deleted = delete_one(writer, ns, &self.target, retry, &|deleted| {
+                self.deleted_reply(Some(&deleted.view()?))
             })?;
             self.context.database.counters().deletes.add(u64::from(deleted.is_some()));
-            return self.deleted_reply(deleted.as_ref().map(|record| record.head()));
+            return deleted.map_or_else(|| self.deleted_reply(None), Ok);
         };
         let Command { context, target, projection, returns_new } = self;
         let statement = UpdateStatement {
@@ -149,19 +151,21 @@ impl<'a> Command<'a> {
             bypass_validation: args.bool("bypassDocumentValidation").unwrap_or(false),
         };
         let reply_of = |updated: &Updated| {
-            let value = match returns_new {
-                true => updated.after.as_deref().or(updated.before.as_ref().map(|r| r.head())),
-                false => updated.before.as_ref().map(|r| r.head()),
+            let whole = WholeDocument::new();
+            let view = match returns_new {
+                true => updated.view_after(&whole)?,
+                false => updated.view_before()?,
             };
-            updated_reply(updated, value.map(|doc| shown(context, projection.as_ref(), doc)).transpose()?)
+            let value = view.map(|view| shown(context, projection.as_ref(), &view)).transpose()?;
+            updated_reply(updated, value)
         };
         let updated = update_one(writer, ns, &statement, retry, &reply_of)?;
         context.database.counters().updates.add(updated.n);
-        reply_of(&updated)
+        Ok(updated.outcome)
     }
 
-    fn deleted_reply(&self, deleted: Option<&[u8]>) -> Result<Vec<u8>> {
-        let value = deleted.map(|doc| shown(self.context, self.projection.as_ref(), doc)).transpose()?;
+    fn deleted_reply(&self, deleted: Option<&DocumentView<'_>>) -> Result<Vec<u8>> {
+        let value = deleted.map(|view| shown(self.context, self.projection.as_ref(), view)).transpose()?;
         let mut reply = DocBuilder::new();
         reply.start_doc("lastErrorObject").i32("n", i32::from(value.is_some())).end();
         append_value(&mut reply, value.as_deref());
@@ -170,12 +174,15 @@ impl<'a> Command<'a> {
 }
 
 /// The document as the `fields` of the command show it.
-fn shown(context: &CommandContext<'_>, projection: Option<&Projection>, doc: &[u8]) -> Result<Vec<u8>> {
-    let Some(projection) = projection else { return Ok(doc.to_vec()) };
-    let raw = crate::write::transaction::framed(doc)?;
-    let mut out = Vec::new();
-    projection.apply(&DocumentView::whole(raw), &CommandResources::new(&context.interrupt), &mut out)?;
-    Ok(out)
+fn shown(
+    context: &CommandContext<'_>,
+    projection: Option<&Projection>,
+    view: &DocumentView<'_>,
+) -> Result<Vec<u8>> {
+    let Some(projection) = projection else { return view.to_vec() };
+    let mut head = Vec::new();
+    projection.apply(view, &CommandResources::new(&context.interrupt), &mut head)?;
+    view.derived(&head, &WholeDocument::new())?.to_vec()
 }
 
 fn updated_reply(updated: &Updated, value: Option<Vec<u8>>) -> Result<Vec<u8>> {

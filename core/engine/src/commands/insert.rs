@@ -36,6 +36,7 @@ fn run(context: &CommandContext<'_>, request: &Request<'_>, reply: &mut DocBuild
     let batch = InsertBatch {
         ns: &ns,
         docs: &docs,
+        first_statement: 0,
         ordered: args.bool("ordered").unwrap_or(true),
         bypass_validation: args.bool("bypassDocumentValidation").unwrap_or(false),
         timestamps: EmptyTimestamps::from_bypass(args.bool("bypassEmptyTsReplacement")),

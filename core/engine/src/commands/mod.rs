@@ -14,6 +14,7 @@ use multifora_model::{DocBuilder, Error, Result};
 mod aggregate;
 pub mod args;
 mod build_info;
+mod bulk_write;
 mod coll_mod;
 mod coll_stats;
 mod connection_status;
@@ -97,6 +98,7 @@ impl CommandSpec {
 pub static REGISTRY: &[&CommandSpec] = &[
     &aggregate::SPEC,
     &build_info::SPEC,
+    &bulk_write::SPEC,
     &coll_mod::SPEC,
     &coll_stats::SPEC,
     &connection_status::SPEC,

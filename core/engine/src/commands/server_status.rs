@@ -132,7 +132,18 @@ fn storage_engine(ctx: &CommandContext<'_>, out: &mut DocBuilder) {
     out.bool("supportsSnapshotReadConcern", true).bool("readOnly", ctx.database.is_read_only());
 }
 
+/// Values that documents keep out of line: read, written, and kept by changed documents without either.
+fn values_out_of_line(ctx: &CommandContext<'_>, out: &mut DocBuilder) {
+    let counters = ctx.database.counters();
+    out.start_doc("values");
+    long(out, "fetched", counters.values_fetched.get());
+    long(out, "written", counters.values_written.get());
+    long(out, "kept", counters.values_kept.get());
+    out.end();
+}
+
 fn storage_figures(ctx: &CommandContext<'_>, out: &mut DocBuilder) {
+    values_out_of_line(ctx, out);
     let stats = ctx.database.store().stats();
     out.str("version", env!("CARGO_PKG_VERSION")).str("path", ctx.database.path());
     for (name, figure) in [

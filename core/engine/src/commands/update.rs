@@ -135,10 +135,11 @@ impl Batch<'_> {
             && let Some(outcome) = retry.outcome(stmt_id)
         {
             done.retried.push(stmt_id);
-            done.add_remembered(index, &outcome);
+            let then = recalled(&outcome);
+            done.add(index, then.n, then.modified, then.upserted);
             return Ok(());
         }
-        let statement = self.compile(args, multi)?;
+        let statement = parts(args, multi).compile(self.names, self.bypass_validation)?;
         let updated = match multi {
             true => update_many(writer, self.ns, &statement)?,
             false => update_one(writer, self.ns, &statement, retry, &remembered)?,
@@ -146,38 +147,58 @@ impl Batch<'_> {
         done.add(index, updated.n, updated.modified, updated.upserted);
         Ok(())
     }
+}
 
-    fn compile(&self, args: &Args<'_>, multi: bool) -> Result<UpdateStatement> {
-        check_collation(args.doc("collation"))?;
-        let change = args.get("u").unwrap_or(RawValue::NULL);
-        let constants = args.doc("c");
-        if constants.is_some() && change.ty != ElementType::Array {
+fn parts<'a>(args: &Args<'a>, multi: bool) -> UpdateParts<'a> {
+    UpdateParts {
+        query: args.doc("q").unwrap_or(RawDoc::EMPTY),
+        change: args.get("u").unwrap_or(RawValue::NULL),
+        constants: args.doc("c"),
+        array_filters: args.array("arrayFilters"),
+        multi,
+        upsert: args.bool("upsert").unwrap_or(false),
+        sort: args.doc("sort"),
+        hint: args.get("hint"),
+        collation: args.doc("collation"),
+    }
+}
+
+/// A statement as it arrives, here or in bulkWrite.
+pub(super) struct UpdateParts<'a> {
+    pub query: RawDoc<'a>,
+    /// Operators, a replacement or a pipeline.
+    pub change: RawValue<'a>,
+    pub constants: Option<RawDoc<'a>>,
+    pub array_filters: Option<RawDoc<'a>>,
+    pub multi: bool,
+    pub upsert: bool,
+    pub sort: Option<RawDoc<'a>>,
+    pub hint: Option<RawValue<'a>>,
+    pub collation: Option<RawDoc<'a>>,
+}
+
+impl UpdateParts<'_> {
+    /// Compiles the statement.
+    pub(super) fn compile(&self, names: &CompileContext, bypass_validation: bool) -> Result<UpdateStatement> {
+        check_collation(self.collation)?;
+        if self.constants.is_some() && self.change.ty != ElementType::Array {
             let text = "Constant values may only be specified for pipeline updates";
             return Err(Error::location(51198, text));
         }
-        let with_constants = constants.map(|constants| self.names.clone().with_values(constants));
-        let update = Update::compile(
-            change,
-            args.array("arrayFilters"),
-            with_constants.as_ref().unwrap_or(self.names),
-        )?;
-        if multi && update.is_replacement() {
+        let with_constants = self.constants.map(|constants| names.clone().with_values(constants));
+        let update =
+            Update::compile(self.change, self.array_filters, with_constants.as_ref().unwrap_or(names))?;
+        if self.multi && update.is_replacement() {
             return Err(Error::failed_to_parse("multi update is not supported for replacement-style update"));
         }
-        let sort = args.doc("sort").filter(|sort| !sort.is_empty());
-        if multi && sort.is_some() {
+        let sort = self.sort.filter(|sort| !sort.is_empty());
+        if self.multi && sort.is_some() {
             return Err(Error::failed_to_parse("Cannot specify sort with multi=true"));
         }
-        let query = args.doc("q").unwrap_or(RawDoc::EMPTY);
-        let mut target = Target::new(Filter::compile(query, self.names)?);
-        let order = compile_order(sort, args.get("hint"))?;
+        let mut target = Target::new(Filter::compile(self.query, names)?);
+        let order = compile_order(sort, self.hint)?;
         (target.spec.sort, target.spec.hint) = (order.sort, order.hint);
-        Ok(UpdateStatement {
-            target,
-            update,
-            upsert: args.bool("upsert").unwrap_or(false),
-            bypass_validation: self.bypass_validation,
-        })
+        Ok(UpdateStatement { target, update, upsert: self.upsert, bypass_validation })
     }
 }
 
@@ -187,22 +208,26 @@ impl Done {
         self.modified += modified;
         self.upserted.extend(upserted.map(|id| (index, id)));
     }
-
-    /// Counts a statement that was done when the command came for the first time.
-    fn add_remembered(&mut self, index: usize, outcome: &[u8]) {
-        let outcome = RawDoc::framed(outcome).unwrap_or(RawDoc::EMPTY);
-        let count = |name: &str| outcome.get(name).and_then(|v| v.as_i32()).map_or(0, i32::unsigned_abs);
-        let upserted = outcome.get("upserted").map(OwnedValue::from);
-        self.add(index, u64::from(count("n")), u64::from(count("nModified")), upserted);
-    }
 }
 
 /// What is remembered of a retryable statement: `{n, nModified, upserted?}`.
-fn remembered(updated: &Updated) -> Result<Vec<u8>> {
+pub(super) fn remembered(updated: &Updated) -> Result<Vec<u8>> {
     let mut outcome = DocBuilder::new();
     outcome.count("n", updated.n).count("nModified", updated.modified);
     if let Some(id) = &updated.upserted {
         outcome.append("upserted", id.as_ref());
     }
     Ok(outcome.finish())
+}
+
+/// The opposite of [`remembered`].
+pub(super) fn recalled(outcome: &[u8]) -> Updated {
+    let outcome = RawDoc::framed(outcome).unwrap_or(RawDoc::EMPTY);
+    let count = |name: &str| outcome.get(name).and_then(|v| v.as_i32()).map_or(0, i32::unsigned_abs);
+    Updated {
+        n: u64::from(count("n")),
+        modified: u64::from(count("nModified")),
+        upserted: outcome.get("upserted").map(OwnedValue::from),
+        ..Updated::default()
+    }
 }

@@ -3,12 +3,13 @@
 use super::{Row, RowStream};
 use crate::cursor::{Batch, BatchSource, Progress};
 use crate::interrupt::Interrupt;
-use multifora_model::{RawDoc, Result};
+use multifora_model::{Result, WholeDocument};
 use multifora_storage::Snapshot;
 
 /// Makes the document that a client gets out of a row.
 pub trait Shape: Send {
-    /// Writes the document to `out` (which is empty); `false` when the stored document is the answer.
+    /// Writes the document's head to `out` (which is empty): what it shows of the row's document as it stands may stay
+    /// where it is. `false` when the stored document is the answer.
     ///
     /// # Errors
     /// Those of projections and of reading the document.
@@ -38,8 +39,8 @@ pub struct RowBatches {
     snapshot: Snapshot,
     rows: RowStream,
     shape: Box<dyn Shape>,
-    /// Offered, refused, and therefore the first of the next batch.
-    pending: Option<Vec<u8>>,
+    /// Offered, refused, and therefore the first of the next batch: a row, and what was made of it.
+    pending: Option<(Row, Option<Vec<u8>>)>,
     scratch: Vec<u8>,
 }
 
@@ -52,10 +53,10 @@ impl RowBatches {
 
 impl BatchSource for RowBatches {
     fn next_batch(&mut self, interrupt: &Interrupt, batch: &mut Batch<'_>) -> Result<Progress> {
-        if let Some(pending) = self.pending.take()
-            && !batch.offer(RawDoc::framed(&pending).unwrap_or(RawDoc::EMPTY))
+        if let Some((row, shaped)) = self.pending.take()
+            && !offer(&row, shaped.as_deref(), batch)?
         {
-            self.pending = Some(pending);
+            self.pending = Some((row, shaped));
             return Ok(Progress::More);
         }
         while batch.wants_more() {
@@ -63,16 +64,21 @@ impl BatchSource for RowBatches {
                 return Ok(Progress::Exhausted);
             };
             self.scratch.clear();
-            let shaped = self.shape.shape(&row, interrupt, &mut self.scratch)?;
-            let doc = match shaped {
-                true => RawDoc::framed(&self.scratch).unwrap_or(RawDoc::EMPTY),
-                false => row.doc()?,
-            };
-            if !batch.offer(doc) {
-                self.pending = Some(doc.as_bytes().to_vec());
+            let is_shaped = self.shape.shape(&row, interrupt, &mut self.scratch)?;
+            if !offer(&row, is_shaped.then_some(self.scratch.as_slice()), batch)? {
+                self.pending = Some((row, is_shaped.then(|| self.scratch.clone())));
                 return Ok(Progress::More);
             }
         }
         Ok(if self.rows.is_at_end() { Progress::Exhausted } else { Progress::More })
+    }
+}
+
+/// Offers a row's document, or what was made of it; its values go from storage straight into the batch.
+fn offer(row: &Row, shaped: Option<&[u8]>, batch: &mut Batch<'_>) -> Result<bool> {
+    let view = row.view()?;
+    match shaped {
+        None => batch.offer_view(&view),
+        Some(head) => batch.offer_view(&view.derived(head, &WholeDocument::new())?),
     }
 }

@@ -28,7 +28,8 @@ use crate::catalog::CollectionInfo;
 use crate::interrupt::Interrupt;
 use crate::plan::{self, Access, Plan};
 use crate::storage_error::from_storage;
-use multifora_model::{DocumentView, Error, RawDoc, Result};
+use crate::stored::Stored;
+use multifora_model::{DocumentView, Result};
 use multifora_query::filter::Filter;
 use multifora_query::sort::SortSpec;
 use multifora_storage::{Read, Record, TableId};
@@ -40,38 +41,24 @@ use source::{Examined, Source};
 pub struct Row {
     /// Its number.
     pub id: RowId,
-    /// Its document as stored.
-    pub record: Record,
+    /// Its document.
+    pub stored: Stored<Record>,
 }
 
 impl Row {
+    /// A row and its record.
+    pub fn new(id: RowId, record: Record) -> Self {
+        Row { id, stored: Stored::new(record) }
+    }
+
     /// The document, as query code reads it.
     ///
     /// # Errors
     /// The stored bytes are no document.
+    #[inline]
     pub fn view(&self) -> Result<DocumentView<'_>> {
-        view_of(self.record.head())
+        self.stored.view()
     }
-
-    /// The document's bytes.
-    ///
-    /// # Errors
-    /// The stored bytes are no document.
-    pub fn doc(&self) -> Result<RawDoc<'_>> {
-        framed(self.record.head())
-    }
-}
-
-/// A stored record's head as query code reads it.
-///
-/// # Errors
-/// The bytes are no document.
-pub fn view_of(head: &[u8]) -> Result<DocumentView<'_>> {
-    framed(head).map(DocumentView::whole)
-}
-
-fn framed(head: &[u8]) -> Result<RawDoc<'_>> {
-    RawDoc::framed(head).ok_or_else(|| Error::internal("a stored record is no BSON document"))
 }
 
 /// Plans `spec` over `collection` and opens the stream of matching rows.
@@ -145,7 +132,7 @@ impl RowStream {
                         None => None,
                         Some(id) => {
                             match reads.get(self.found.records, &id.to_key()).map_err(from_storage)? {
-                                Some(record) => Some(Row { id, record }),
+                                Some(record) => Some(Row::new(id, record)),
                                 // Deleted meanwhile by the transaction that reads.
                                 None => continue,
                             }
@@ -211,20 +198,21 @@ impl FoundRows {
     fn next(&mut self, reads: &dyn Read, interrupt: &Interrupt) -> Result<Option<Row>> {
         let resources = CommandResources::new(interrupt);
         let filter = self.filter.as_ref();
-        let mut matches = |head: &[u8]| match filter {
-            Some(filter) => filter.matches(&view_of(head)?, &resources),
+        let mut matches = |view: &DocumentView<'_>| match filter {
+            Some(filter) => filter.matches(view, &resources),
             None => Ok(true),
         };
         while let Some(candidate) = self.source.next(reads, interrupt, &mut matches)? {
-            if let Some(record) = candidate.record {
-                return Ok(Some(Row { id: candidate.row, record }));
+            if let Some(stored) = candidate.stored {
+                return Ok(Some(Row { id: candidate.row, stored }));
             }
             // A row that was deleted by the transaction that reads is gone from the table already.
             let fetched = reads.get(self.records, &candidate.row.to_key()).map_err(from_storage)?;
             let Some(record) = fetched else { continue };
             self.source.examined.docs += 1;
-            if matches(record.head())? {
-                return Ok(Some(Row { id: candidate.row, record }));
+            let row = Row::new(candidate.row, record);
+            if matches(&row.view()?)? {
+                return Ok(Some(row));
             }
         }
         Ok(None)
@@ -246,7 +234,7 @@ impl Rescan for Rows<'_> {
         Ok(())
     }
 
-    fn next(&mut self) -> Result<Option<(RowId, Record)>> {
-        Ok(self.found.next(self.reads, self.interrupt)?.map(|row| (row.id, row.record)))
+    fn next(&mut self) -> Result<Option<Row>> {
+        self.found.next(self.reads, self.interrupt)
     }
 }

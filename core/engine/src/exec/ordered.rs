@@ -4,11 +4,11 @@
 //! one pass over the rows; beyond, each pass keeps the smallest keys above the last one given,
 //! as many as fit, so that memory stays bounded without a file to spill to.
 
-use super::view_of;
+use super::Row;
 use crate::interrupt::Interrupt;
 use multifora_model::{Error, Result};
 use multifora_query::sort::{SortSpec, Sorted, Sorter};
-use multifora_storage::{Record, RowId};
+use multifora_storage::RowId;
 use std::collections::BinaryHeap;
 
 /// Most bytes of keys that one sort holds.
@@ -31,7 +31,7 @@ pub trait Rescan {
     ///
     /// # Errors
     /// Interruption, storage errors, errors of the filter.
-    fn next(&mut self) -> Result<Option<(RowId, Record)>>;
+    fn next(&mut self) -> Result<Option<Row>>;
 }
 
 /// Row numbers in order.
@@ -64,12 +64,12 @@ impl OrderedRows {
         rows: &mut dyn Rescan,
     ) -> Result<Self> {
         let mut sorter = Sorter::new(spec.clone(), limit);
-        while let Some((row, record)) = rows.next()? {
+        while let Some(row) = rows.next()? {
             if sorter.len_bytes() > budget_bytes {
                 let state = State::Pass { kept: Vec::new(), last: None, more: true };
                 return Ok(OrderedRows { spec, state, budget_bytes });
             }
-            sorter.add(&view_of(record.head())?, &row.to_key())?;
+            sorter.add(&row.view()?, &row.id.to_key())?;
         }
         Ok(OrderedRows { spec, state: State::Whole(sorter.finish()), budget_bytes })
     }
@@ -120,8 +120,9 @@ fn pass(
     let mut heap: BinaryHeap<Place> = BinaryHeap::new();
     let (mut held_bytes, mut more) = (0, false);
     let mut key = Vec::new();
-    while let Some((row, record)) = rows.next()? {
-        spec.key(&view_of(record.head())?, &mut key)?;
+    while let Some(row) = rows.next()? {
+        spec.key(&row.view()?, &mut key)?;
+        let row = row.id;
         let place = (key.as_slice(), row);
         let given = last.is_some_and(|(last_key, last_row)| place <= (&**last_key, *last_row));
         // Once something did not fit, nothing above what is kept can be wanted.
@@ -180,8 +181,8 @@ mod tests {
             Ok(())
         }
 
-        fn next(&mut self) -> Result<Option<(RowId, Record)>> {
-            Ok(self.scan.next().unwrap().map(|e| (RowId::from_key(e.key).unwrap(), e.to_record())))
+        fn next(&mut self) -> Result<Option<Row>> {
+            Ok(self.scan.next().unwrap().map(|e| Row::new(RowId::from_key(e.key).unwrap(), e.to_record())))
         }
     }
 

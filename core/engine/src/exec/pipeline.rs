@@ -1,6 +1,6 @@
 //! Rows through the stages of a pipeline, as a cursor's batches.
 
-use super::{CommandResources, Row, RowStream, view_of};
+use super::{CommandResources, Row, RowStream};
 use crate::cursor::{Batch, BatchSource, Progress};
 use crate::interrupt::Interrupt;
 use multifora_model::{DocumentView, RawDoc, Result};
@@ -56,9 +56,9 @@ impl BatchSource for PipelineBatches {
             if !self.run.advance(input, &resources)? {
                 return Ok(Progress::Exhausted);
             }
-            let doc = self.run.current(input).to_raw()?;
-            if !batch.offer(RawDoc::framed(&doc).unwrap_or(RawDoc::EMPTY)) {
-                self.pending = Some(doc.into_owned());
+            let view = self.run.current(input);
+            if !batch.offer_view(&view)? {
+                self.pending = Some(view.to_vec()?);
                 return Ok(Progress::More);
             }
         }
@@ -104,7 +104,7 @@ impl DocSource for Rows<'_> {
     }
 
     fn current(&self) -> DocumentView<'_> {
-        let head = self.current.as_ref().map_or(RawDoc::EMPTY.as_bytes(), |row| row.record.head());
-        view_of(head).unwrap_or(DocumentView::whole(RawDoc::EMPTY))
+        let view = self.current.as_ref().and_then(|row| row.view().ok());
+        view.unwrap_or(DocumentView::whole(RawDoc::EMPTY))
     }
 }

@@ -8,7 +8,8 @@ use crate::plan::bounds::Step;
 use crate::plan::interval::{ByteRange, Intervals};
 use crate::plan::{Access, IdLookup, IndexScan};
 use crate::storage_error::from_storage;
-use multifora_model::{Error, Result};
+use crate::stored::Stored;
+use multifora_model::{DocumentView, Error, Result};
 use multifora_storage::{Direction, KeyRange, Read, Record, RowId, Scan, TableId};
 use std::collections::HashSet;
 use std::ops::Bound;
@@ -45,8 +46,8 @@ enum Kind {
 pub struct Candidate {
     /// The row.
     pub row: RowId,
-    /// Its record, from a scan of the table.
-    pub record: Option<Record>,
+    /// Its document, from a scan of the table.
+    pub stored: Option<Stored<Record>>,
 }
 
 impl Source {
@@ -77,7 +78,7 @@ impl Source {
         &mut self,
         reads: &dyn Read,
         interrupt: &Interrupt,
-        wanted: &mut dyn FnMut(&[u8]) -> Result<bool>,
+        wanted: &mut dyn FnMut(&DocumentView<'_>) -> Result<bool>,
     ) -> Result<Option<Candidate>> {
         loop {
             interrupt.check()?;
@@ -95,7 +96,7 @@ impl Source {
             };
             let Some(row) = row else { return Ok(None) };
             if self.seen.as_mut().is_none_or(|seen| seen.insert(row)) {
-                return Ok(Some(Candidate { row, record: None }));
+                return Ok(Some(Candidate { row, stored: None }));
             }
         }
     }
@@ -119,15 +120,16 @@ fn next_in_table(
     scan: &mut Scan,
     interrupt: &Interrupt,
     examined: &mut Examined,
-    wanted: &mut dyn FnMut(&[u8]) -> Result<bool>,
+    wanted: &mut dyn FnMut(&DocumentView<'_>) -> Result<bool>,
 ) -> Result<Option<Candidate>> {
     while let Some(entry) = scan.next().map_err(from_storage)? {
         interrupt.check()?;
         examined.docs += 1;
-        if wanted(entry.head())? {
+        let stored = Stored::new(entry);
+        if wanted(&stored.view()?)? {
             let row =
                 RowId::from_key(entry.key).ok_or_else(|| Error::internal("a row's key is not 8 bytes"))?;
-            return Ok(Some(Candidate { row, record: Some(entry.to_record()) }));
+            return Ok(Some(Candidate { row, stored: Some(stored.keep()) }));
         }
     }
     Ok(None)

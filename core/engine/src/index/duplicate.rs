@@ -5,7 +5,7 @@ use crate::catalog::{IndexInfo, Namespace};
 use multifora_model::{DocBuilder, DocumentView, Error, ErrorCode, RawDoc, Result, text};
 
 /// The error for a document whose `key` in a unique index belongs to another document.
-pub fn duplicate_key_error(ns: &Namespace, index: &IndexInfo, doc: RawDoc<'_>, key: &[u8]) -> Error {
+pub fn duplicate_key_error(ns: &Namespace, index: &IndexInfo, doc: &DocumentView<'_>, key: &[u8]) -> Error {
     match key_values(index, doc, key) {
         Ok(values) => error_for(ns, index, &values),
         Err(error) => error,
@@ -13,9 +13,9 @@ pub fn duplicate_key_error(ns: &Namespace, index: &IndexInfo, doc: RawDoc<'_>, k
 }
 
 /// `{ a: 1, b: "x" }`: the indexed paths with the values that collide.
-fn key_values(index: &IndexInfo, doc: RawDoc<'_>, key: &[u8]) -> Result<Vec<u8>> {
+fn key_values(index: &IndexInfo, doc: &DocumentView<'_>, key: &[u8]) -> Result<Vec<u8>> {
     let mut values = DocBuilder::new();
-    with_values_of_key(index, &DocumentView::whole(doc), key, &mut |tuple| {
+    with_values_of_key(index, doc, key, &mut |tuple| {
         for (field, value) in index.fields.iter().zip(tuple) {
             values.append(field.path.as_str(), *value);
         }

@@ -9,7 +9,7 @@ use super::duplicate::duplicate_key_error;
 use super::keys::{KeySet, is_unindexable, keys_of};
 use crate::catalog::{CollectionInfo, IndexInfo, Namespace};
 use crate::storage_error::{MapStorage, from_storage};
-use multifora_model::{DocumentView, Error, RawDoc, Result};
+use multifora_model::{DocumentView, Error, Result};
 use multifora_storage::{EntryKind, Error as StorageError, RowId, TableId, Transaction};
 use smallvec::SmallVec;
 
@@ -53,8 +53,8 @@ impl Place<'_> {
 
     /// The keys of a version that goes. A document that was there before the index may have none that it could take:
     /// the build stops at it, unless it goes first.
-    fn keys_before(self, doc: RawDoc<'_>) -> Result<KeySet> {
-        match keys_of(self.index, &DocumentView::whole(doc)) {
+    fn keys_before(self, doc: &DocumentView<'_>) -> Result<KeySet> {
+        match keys_of(self.index, doc) {
             Err(error) if self.changes.is_some() && is_unindexable(&error) => Ok(KeySet::default()),
             keys => keys,
         }
@@ -62,9 +62,8 @@ impl Place<'_> {
 }
 
 /// The keys of a document in all indexes, and where they met arrays. No index has been touched yet.
-pub fn keys_of_all(collection: &CollectionInfo, doc: RawDoc<'_>) -> Result<SmallVec<[KeySet; 8]>> {
-    let view = DocumentView::whole(doc);
-    collection.maintained().map(|index| keys_of(index, &view)).collect()
+pub fn keys_of_all(collection: &CollectionInfo, doc: &DocumentView<'_>) -> Result<SmallVec<[KeySet; 8]>> {
+    collection.maintained().map(|index| keys_of(index, doc)).collect()
 }
 
 /// Writes the entries of a new document.
@@ -75,7 +74,7 @@ pub fn insert(
     txn: &mut Transaction,
     collection: &CollectionInfo,
     row: RowId,
-    doc: RawDoc<'_>,
+    doc: &DocumentView<'_>,
     keys: &[KeySet],
 ) -> Result<()> {
     for (at, (place, set)) in places(collection).zip(keys).enumerate() {
@@ -104,8 +103,8 @@ pub fn replace(
     txn: &mut Transaction,
     collection: &CollectionInfo,
     row: RowId,
-    before: RawDoc<'_>,
-    after: RawDoc<'_>,
+    before: &DocumentView<'_>,
+    after: &DocumentView<'_>,
     touched: &dyn Fn(&IndexInfo) -> bool,
 ) -> Result<ArrayPaths> {
     let mut array_paths = ArrayPaths::new();
@@ -115,7 +114,7 @@ pub fn replace(
         if !touched(place.index) {
             continue;
         }
-        let new = keys_of(place.index, &DocumentView::whole(after))?;
+        let new = keys_of(place.index, after)?;
         let old = place.keys_before(before)?;
         if let Some(seen) = array_paths.last_mut() {
             *seen = new.array_paths;
@@ -139,7 +138,12 @@ pub fn replace(
 }
 
 /// Deletes the entries of a document.
-pub fn delete(txn: &mut Transaction, collection: &CollectionInfo, row: RowId, doc: RawDoc<'_>) -> Result<()> {
+pub fn delete(
+    txn: &mut Transaction,
+    collection: &CollectionInfo,
+    row: RowId,
+    doc: &DocumentView<'_>,
+) -> Result<()> {
     places(collection).try_for_each(|place| take_back(txn, place, row, place.keys_before(doc)?.iter()))
 }
 
@@ -155,7 +159,7 @@ struct Failed {
 }
 
 impl Failed {
-    fn into_error(self, ns: &Namespace, index: &IndexInfo, doc: RawDoc<'_>) -> Error {
+    fn into_error(self, ns: &Namespace, index: &IndexInfo, doc: &DocumentView<'_>) -> Error {
         match self.error {
             StorageError::DuplicateKey { .. } => duplicate_key_error(ns, index, doc, &self.key),
             other => from_storage(other),
@@ -201,9 +205,9 @@ pub fn insert_built(
     ns: &Namespace,
     index: &IndexInfo,
     row: RowId,
-    doc: RawDoc<'_>,
+    doc: &DocumentView<'_>,
 ) -> Result<u32> {
-    let keys = keys_of(index, &DocumentView::whole(doc))?;
+    let keys = keys_of(index, doc)?;
     match put_all(txn, Place { index, changes: None }, row, keys.iter()) {
         Ok(()) => Ok(keys.array_paths),
         Err(failed) => Err(failed.into_error(ns, index, doc)),

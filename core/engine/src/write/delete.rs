@@ -4,23 +4,25 @@ use super::target::{MatchedRows, Target};
 use super::transaction::{Attempt, Writer};
 use crate::catalog::Namespace;
 use crate::session::RetryableWrite;
+use crate::stored::Stored;
 use multifora_model::{DocBuilder, RawDoc, Result};
 use multifora_storage::Record;
 
 /// A retryable statement: the session's record and the statement's number.
 pub type RetryStatement<'a> = Option<(&'a RetryableWrite, i32)>;
 
-/// Deletes the first document that matches; gives it.
+/// Deletes the first document that matches; gives what `outcome_of` made of it, which is asked before anything is
+/// committed.
 ///
 /// # Errors
-/// Those of the filter and of storage. Conflicts are met by trying again.
+/// Those of the filter, of `outcome_of` and of storage. Conflicts are met by trying again.
 pub fn delete_one(
     writer: &mut Writer<'_>,
     ns: &Namespace,
     target: &Target,
     retry: RetryStatement<'_>,
-    outcome_of: &dyn Fn(&Record) -> Result<Vec<u8>>,
-) -> Result<Option<Record>> {
+    outcome_of: &dyn Fn(&Stored<Record>) -> Result<Vec<u8>>,
+) -> Result<Option<Vec<u8>>> {
     let (database, interrupt) = (writer.database, writer.interrupt);
     let mut known = None;
     let (deleted, chunk) = writer.run(|txn| {
@@ -30,15 +32,15 @@ pub fn delete_one(
             return Ok(Attempt::Leave((None, None)));
         };
         known = Some(row.id);
-        write.delete(row.id, row.record.head())?;
+        write.delete(row.id, &row.view()?)?;
         write.finish()?;
+        let outcome = outcome_of(&row.stored)?;
         let mut chunk = retry.map(|(retry, _)| retry.chunk());
         if let (Some(chunk), Some((_, stmt_id))) = (&mut chunk, retry) {
-            let outcome = outcome_of(&row.record)?;
             chunk.add(stmt_id, RawDoc::framed(&outcome).unwrap_or(RawDoc::EMPTY));
             chunk.put(txn)?;
         }
-        Ok(Attempt::Commit((Some(row.record), chunk)))
+        Ok(Attempt::Commit((Some(outcome), chunk)))
     })?;
     if let Some(chunk) = chunk {
         chunk.committed();
@@ -70,7 +72,7 @@ pub fn delete_many(writer: &mut Writer<'_>, ns: &Namespace, target: &Target) -> 
             for row in &chunk {
                 interrupt.check()?;
                 if let Some(now) = MatchedRows::current(&write, target, row, interrupt)? {
-                    write.delete(row.id, now.head())?;
+                    write.delete(row.id, &now.view()?)?;
                     deleted += 1;
                 }
             }
@@ -81,7 +83,7 @@ pub fn delete_many(writer: &mut Writer<'_>, ns: &Namespace, target: &Target) -> 
 }
 
 /// `{n: 1}`: the outcome of a statement that deleted its document.
-pub fn one_deleted(_record: &Record) -> Result<Vec<u8>> {
+pub fn one_deleted(_deleted: &Stored<Record>) -> Result<Vec<u8>> {
     let mut outcome = DocBuilder::new();
     outcome.i32("n", 1);
     Ok(outcome.finish())

@@ -20,6 +20,8 @@ pub struct InsertBatch<'a> {
     pub ns: &'a Namespace,
     /// What.
     pub docs: &'a [RawDoc<'a>],
+    /// The place of the first among the command's statements.
+    pub first_statement: usize,
     /// Stop at the first error.
     pub ordered: bool,
     /// Leave the validator out.
@@ -88,7 +90,7 @@ fn prepare_chunk<'a>(batch: &InsertBatch<'a>, next: &mut usize, done: &mut Inser
     {
         let index = *next;
         *next += 1;
-        let stmt_id = batch.retry.map_or(0, |retry| retry.stmt_id(index));
+        let stmt_id = batch.retry.map_or(0, |retry| retry.stmt_id(batch.first_statement + index));
         if batch.retry.is_some_and(|retry| retry.outcome(stmt_id).is_some()) {
             done.n += 1;
             done.retried.push(stmt_id);

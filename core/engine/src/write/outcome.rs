@@ -15,7 +15,6 @@ pub struct WriteError {
 #[derive(Clone, Debug, Default)]
 pub struct WriteErrors {
     errors: Vec<WriteError>,
-    text_bytes: usize,
     details_bytes: usize,
 }
 
@@ -45,28 +44,41 @@ impl WriteErrors {
     }
 
     /// Writes `writeErrors`, when there are any.
-    pub fn append_to(mut self, reply: &mut DocBuilder) {
+    pub fn append_to(self, reply: &mut DocBuilder) {
         if self.errors.is_empty() {
             return;
         }
+        let mut room = ErrorRoom::default();
         reply.start_array("writeErrors");
-        for failure in std::mem::take(&mut self.errors) {
-            reply.push_start_doc();
-            self.append_one(&failure, reply);
+        for failure in self.errors {
+            reply.push_start_doc().count("index", failure.index as u64);
+            room.append(&failure.error, reply);
             reply.end();
         }
         reply.end();
     }
+}
 
-    fn append_one(&mut self, failure: &WriteError, reply: &mut DocBuilder) {
-        let error = &failure.error;
-        reply.count("index", failure.index as u64).i32("code", error.code().code());
-        if let Some(details) = error.details().and_then(RawDoc::framed) {
-            reply.extend(details);
+/// What errors may still take of one reply.
+#[derive(Clone, Debug, Default)]
+pub struct ErrorRoom {
+    text_bytes: usize,
+    details_bytes: usize,
+}
+
+impl ErrorRoom {
+    /// Writes `code`, the details (`keyValue`, `errInfo`) and `errmsg` into the open document, as far as there is room.
+    pub fn append(&mut self, error: &Error, out: &mut DocBuilder) {
+        out.i32("code", error.code().code());
+        if let Some(details) = error.details().and_then(RawDoc::framed)
+            && self.details_bytes <= MAX_ERROR_DETAILS_BYTES
+        {
+            self.details_bytes += details.as_bytes().len();
+            out.extend(details);
         }
         let text = if self.text_bytes > MAX_ERROR_TEXT_BYTES { "" } else { error.message() };
         self.text_bytes += text.len();
-        reply.str("errmsg", text);
+        out.str("errmsg", text);
     }
 }
 

@@ -1,11 +1,12 @@
 //! Finding the documents that a statement is about, and meeting each of them once.
 
 use super::insert::{MAX_CHUNK_BYTES, MAX_CHUNK_DOCS};
-use super::transaction::{CollectionWrite, Writer, framed};
+use super::transaction::{CollectionWrite, Writer};
 use crate::catalog::{self, CollectionInfo, Namespace};
 use crate::exec::{CommandResources, QuerySpec, Row, RowStream, open_rows};
 use crate::interrupt::Interrupt;
-use multifora_model::{DocumentView, Result};
+use crate::stored::Stored;
+use multifora_model::Result;
 use multifora_query::filter::Filter;
 use multifora_storage::{Record, RowId, Sequence, Snapshot};
 use std::sync::Arc;
@@ -33,19 +34,18 @@ impl Target {
         interrupt: &Interrupt,
     ) -> Result<Option<Row>> {
         if let Some(id) = known.filter(|_| self.spec.sort.is_none())
-            && let Some(record) = write.get(id)?
-            && self.matches(&record, interrupt)?
+            && let Some(stored) = write.get(id)?
+            && self.matches(&stored, interrupt)?
         {
-            return Ok(Some(Row { id, record }));
+            return Ok(Some(Row { id, stored }));
         }
         let spec = QuerySpec { limit: Some(1), ..self.spec.clone() };
         open_rows(&*write.txn, &write.collection, &spec)?.next(&*write.txn, interrupt)
     }
 
     /// Does the document match?
-    pub fn matches(&self, record: &Record, interrupt: &Interrupt) -> Result<bool> {
-        let view = DocumentView::whole(framed(record.head())?);
-        self.filter.matches(&view, &CommandResources::new(interrupt))
+    pub fn matches(&self, stored: &Stored<Record>, interrupt: &Interrupt) -> Result<bool> {
+        self.filter.matches(&stored.view()?, &CommandResources::new(interrupt))
     }
 }
 
@@ -74,7 +74,7 @@ impl MatchedRows {
         let mut len_bytes = 0;
         while chunk.len() < MAX_CHUNK_DOCS && len_bytes < MAX_CHUNK_BYTES {
             let Some(row) = self.rows.next(&self.snapshot, interrupt)? else { break };
-            len_bytes += row.record.head().len();
+            len_bytes += row.stored.len_bytes();
             chunk.push(row);
         }
         Ok(chunk)
@@ -87,9 +87,10 @@ impl MatchedRows {
         target: &Target,
         row: &Row,
         interrupt: &Interrupt,
-    ) -> Result<Option<Record>> {
+    ) -> Result<Option<Stored<Record>>> {
         let Some(now) = write.get(row.id)? else { return Ok(None) };
-        let unchanged = now.version() == row.record.version() && now.version() != Sequence::UNCOMMITTED;
+        let (version, known) = (now.record().version(), row.stored.record().version());
+        let unchanged = version == known && version != Sequence::UNCOMMITTED;
         Ok((unchanged || target.matches(&now, interrupt)?).then_some(now))
     }
 }

@@ -12,8 +12,9 @@ use crate::database::Database;
 use crate::index::{KeySet, entries};
 use crate::interrupt::Interrupt;
 use crate::storage_error::{MapStorage, from_storage};
-use multifora_model::{Error, RawDoc, Result};
-use multifora_storage::{Error as StorageError, Read, RowId, Sequence, TableId, Transaction};
+use crate::stored::{self, Stored};
+use multifora_model::{DocumentView, Error, RawDoc, Result};
+use multifora_storage::{Error as StorageError, Read, Record, RowId, Sequence, TableId, Transaction};
 use std::sync::Arc;
 
 /// After so many conflicts in a row a writer queues for its turn.
@@ -158,11 +159,11 @@ impl CollectionWrite<'_> {
     /// # Errors
     /// `DuplicateKey`, `DocumentValidationFailure`, `CannotIndexParallelArrays`; storage errors.
     pub fn insert(&mut self, bytes: &[u8]) -> Result<RowId> {
-        let doc = framed(bytes)?;
-        self.validate(None, doc)?;
-        let keys = entries::keys_of_all(&self.collection, doc)?;
-        let row = self.txn.append(self.collection.records, bytes).mapped()?;
-        if let Err(error) = entries::insert(self.txn, &self.collection, row, doc, &keys) {
+        let doc = DocumentView::whole(framed(bytes)?);
+        self.validate(None, &doc)?;
+        let keys = entries::keys_of_all(&self.collection, &doc)?;
+        let row = stored::write(&doc, |record| self.txn.append(self.collection.records, record))?;
+        if let Err(error) = entries::insert(self.txn, &self.collection, row, &doc, &keys) {
             self.txn.delete(self.collection.records, &row.to_key()).mapped()?;
             return Err(error);
         }
@@ -170,35 +171,35 @@ impl CollectionWrite<'_> {
         Ok(row)
     }
 
-    /// Puts a new version in place of a document. `touched` says for which indexes keys may have changed.
+    /// Puts a new version in place of a document; values out of line that it has kept are neither read nor written.
+    /// `touched` says for which indexes keys may have changed.
     ///
     /// # Errors
     /// As [`insert`](Self::insert).
     pub fn replace(
         &mut self,
         row: RowId,
-        before: &[u8],
-        after: &[u8],
+        before: &DocumentView<'_>,
+        after: &DocumentView<'_>,
         touched: &dyn Fn(&catalog::IndexInfo) -> bool,
     ) -> Result<()> {
-        let (old, new) = (framed(before)?, framed(after)?);
-        self.validate(Some(old), new)?;
-        let arrays = entries::replace(self.txn, &self.collection, row, old, new, touched)?;
-        self.txn.put(self.collection.records, &row.to_key(), after).mapped()?;
+        self.validate(Some(before), after)?;
+        let arrays = entries::replace(self.txn, &self.collection, row, before, after, touched)?;
+        stored::write(after, |record| self.txn.put(self.collection.records, &row.to_key(), record))?;
         self.note_arrays(arrays.into_iter());
         Ok(())
     }
 
     /// Deletes a document.
-    pub fn delete(&mut self, row: RowId, bytes: &[u8]) -> Result<()> {
-        entries::delete(self.txn, &self.collection, row, framed(bytes)?)?;
+    pub fn delete(&mut self, row: RowId, doc: &DocumentView<'_>) -> Result<()> {
+        entries::delete(self.txn, &self.collection, row, doc)?;
         self.txn.delete(self.collection.records, &row.to_key()).mapped()?;
         Ok(())
     }
 
     /// The document of a row as this transaction sees it.
-    pub fn get(&self, row: RowId) -> Result<Option<multifora_storage::Record>> {
-        self.txn.get(self.collection.records, &row.to_key()).mapped()
+    pub fn get(&self, row: RowId) -> Result<Option<Stored<Record>>> {
+        Ok(self.txn.get(self.collection.records, &row.to_key()).mapped()?.map(Stored::new))
     }
 
     /// Writes what the documents changed in the catalogue. To be called once, before the commit.
@@ -209,7 +210,7 @@ impl CollectionWrite<'_> {
         Ok(())
     }
 
-    fn validate(&self, before: Option<RawDoc<'_>>, after: RawDoc<'_>) -> Result<()> {
+    fn validate(&self, before: Option<&DocumentView<'_>>, after: &DocumentView<'_>) -> Result<()> {
         match &self.collection.validator {
             Some(validator) if self.validates => validator.check(before, after),
             _ => Ok(()),
@@ -242,7 +243,7 @@ impl CollectionWrite<'_> {
     }
 }
 
-/// A stored record's bytes as a document.
+/// The bytes of a document to be stored.
 pub fn framed(bytes: &[u8]) -> Result<RawDoc<'_>> {
-    RawDoc::framed(bytes).ok_or_else(|| Error::internal("a stored record is no BSON document"))
+    RawDoc::framed(bytes).ok_or_else(|| Error::internal("what is to be stored is no BSON document"))
 }

@@ -9,7 +9,8 @@ use crate::catalog::{IndexInfo, Namespace};
 use crate::exec::{CommandResources, Row};
 use crate::interrupt::Interrupt;
 use crate::session::RetryChunk;
-use multifora_model::{DocumentView, Error, OwnedValue, RawDoc, RawValue, Result};
+use crate::stored::Stored;
+use multifora_model::{DocumentView, Error, OwnedValue, RawDoc, RawValue, Result, WholeDocument};
 use multifora_query::update::{Outcome, Touched, Update};
 use multifora_storage::Record;
 
@@ -35,14 +36,40 @@ pub struct Updated {
     /// The `_id` of the document that was inserted.
     pub upserted: Option<OwnedValue>,
     /// The document before (single updates).
-    pub before: Option<Record>,
-    /// The document after: `None` when nothing matched, or when it is as before.
+    pub before: Option<Stored<Record>>,
+    /// The document after, as a head that has kept values of the one before: `None` when nothing matched, or when it is
+    /// as before.
     pub after: Option<Vec<u8>>,
     /// Where the filter matched in an array (for positional projections of findAndModify).
     pub position: Option<u32>,
+    /// What the statement is answered with (single updates).
+    pub outcome: Vec<u8>,
 }
 
-/// Makes of the outcome what a second sending of the statement is answered with.
+impl Updated {
+    /// The document before; `None` when one was inserted or nothing matched.
+    ///
+    /// # Errors
+    /// The stored bytes are no document.
+    pub fn view_before(&self) -> Result<Option<DocumentView<'_>>> {
+        self.before.as_ref().map(Stored::view).transpose()
+    }
+
+    /// The document as it is now; `None` when nothing matched. `whole` as for [`DocumentView::of_head`].
+    ///
+    /// # Errors
+    /// The stored bytes are no document.
+    pub fn view_after<'a>(&'a self, whole: &'a WholeDocument) -> Result<Option<DocumentView<'a>>> {
+        match (&self.after, self.view_before()?) {
+            (Some(after), Some(before)) => before.derived(after, whole).map(Some),
+            (Some(after), None) => framed(after).map(|doc| Some(doc.into())),
+            (None, before) => Ok(before),
+        }
+    }
+}
+
+/// Makes of what was done what the statement is answered with, also when it is sent a second time. Asked before anything is
+/// committed: what cannot be told is not done.
 pub type OutcomeOf<'a> = &'a dyn Fn(&Updated) -> Result<Vec<u8>>;
 
 /// Updates the first document that matches, or inserts one.
@@ -64,23 +91,23 @@ pub fn update_one(
             true => Some(opener.open_or_create(txn, ns)?),
             false => opener.open(txn, ns)?,
         };
-        let Some(write) = opened else { return Ok(Attempt::Leave((Updated::default(), None))) };
+        let Some(write) = opened else { return Ok(Attempt::Leave((nothing_matched(outcome_of)?, None))) };
         let mut write = write.bypassing_validation(statement.bypass_validation);
-        let updated = match statement.target.find_one(&write, known, interrupt)? {
+        let mut updated = match statement.target.find_one(&write, known, interrupt)? {
             Some(row) => {
                 known = Some(row.id);
-                change(&mut write, statement, &row, interrupt)?
+                change(&mut write, statement, row, interrupt)?
             }
             None if statement.upsert => insert_seeded(&mut write, statement, interrupt)?,
-            None => return Ok(Attempt::Leave((Updated::default(), None))),
+            None => return Ok(Attempt::Leave((nothing_matched(outcome_of)?, None))),
         };
         write.finish()?;
+        updated.outcome = outcome_of(&updated)?;
         let mut chunk: Option<RetryChunk<'_>> = None;
         if let Some((retry, stmt_id)) = retry {
             // Remembered even when nothing changed: a second sending must not change anything either.
-            let outcome = outcome_of(&updated)?;
             let mut made = retry.chunk();
-            made.add(stmt_id, RawDoc::framed(&outcome).unwrap_or(RawDoc::EMPTY));
+            made.add(stmt_id, RawDoc::framed(&updated.outcome).unwrap_or(RawDoc::EMPTY));
             made.put(txn)?;
             chunk = Some(made);
         }
@@ -94,31 +121,39 @@ pub fn update_one(
     Ok(updated)
 }
 
+fn nothing_matched(outcome_of: OutcomeOf<'_>) -> Result<Updated> {
+    let updated = Updated::default();
+    Ok(Updated { outcome: outcome_of(&updated)?, ..updated })
+}
+
 /// Applies the update to one document.
 fn change(
     write: &mut CollectionWrite<'_>,
     statement: &UpdateStatement,
-    row: &Row,
+    row: Row,
     interrupt: &Interrupt,
 ) -> Result<Updated> {
-    let before = framed(row.record.head())?;
+    let before = row.view()?;
     let resources = CommandResources::new(interrupt);
     let position = match statement.update.needs_position() {
         true => {
-            let matched =
-                statement.target.filter.matches_with_position(&DocumentView::whole(before), &resources)?;
+            let matched = statement.target.filter.matches_with_position(&before, &resources)?;
             matched.and_then(|m| m.position)
         }
         false => None,
     };
-    let mut updated = Updated { n: 1, before: Some(row.record.clone()), position, ..Updated::default() };
-    if let Outcome::Changed(after) = statement.update.apply(before, position, false, &resources)? {
-        let touched = statement.update.touched();
-        write.replace(row.id, before.as_bytes(), &after, &|index| touches(&touched, index))?;
-        updated.modified = 1;
-        updated.after = Some(after);
-    }
-    Ok(updated)
+    let after = match statement.update.apply(&before, position, false, &resources)? {
+        Outcome::Unchanged => None,
+        Outcome::Changed(after) => {
+            let touched = statement.update.touched();
+            let whole = WholeDocument::new();
+            let view = before.derived(&after, &whole)?;
+            write.replace(row.id, &before, &view, &|index| touches(&touched, index))?;
+            Some(after)
+        }
+    };
+    let modified = u64::from(after.is_some());
+    Ok(Updated { n: 1, modified, before: Some(row.stored), after, position, ..Updated::default() })
 }
 
 /// May the keys of this index change?
@@ -194,7 +229,7 @@ fn update_chunk(
             let Some(now) = MatchedRows::current(&write, &statement.target, row, interrupt)? else {
                 continue;
             };
-            match change(&mut write, statement, &Row { id: row.id, record: now }, interrupt) {
+            match change(&mut write, statement, Row { id: row.id, stored: now }, interrupt) {
                 Ok(updated) => {
                     n += 1;
                     modified += updated.modified;

@@ -94,6 +94,16 @@ impl<'e> EvalContext<'e> {
         EvalContext { root, scope: None, res }
     }
 
+    /// The document's length, which is known without reading it.
+    pub(crate) fn root_len_bytes(&self) -> usize {
+        self.root.len_bytes()
+    }
+
+    /// The type of a top-level field, which is known without reading it; `None` where it is missing.
+    pub(crate) fn type_of(&self, name: &str) -> Option<ElementType> {
+        self.root.type_of(name)
+    }
+
     /// The resources.
     pub fn resources(&self) -> &'e dyn Resources {
         self.res
@@ -194,10 +204,7 @@ impl Expr {
 }
 
 fn root_value<'e>(cx: &EvalContext<'e>) -> Evaluated<'e> {
-    if let Some(doc) = cx.root.as_whole() {
-        return Ok(Some(Val::Borrowed(doc.as_value())));
-    }
-    Ok(Some(Val::Owned(OwnedValue::document(cx.root.to_raw()?.into_owned()))))
+    Ok(Some(Val::Borrowed(cx.root.to_doc()?.as_value())))
 }
 
 fn object<'e>(fields: &'e [(Box<str>, Expr)], cx: &EvalContext<'e>) -> Evaluated<'e> {

@@ -12,7 +12,7 @@ use multifora_model::{
 const ONE: (usize, usize) = (1, 1);
 
 pub(super) const ROWS: &[Operator] = &[
-    list("$type", ONE, |a, cx| string(type_name(a.eval(0, cx)?.as_ref())), "the name of the type"),
+    list("$type", ONE, type_of, "the name of the type"),
     list(
         "$isNumber",
         ONE,
@@ -49,7 +49,17 @@ fn timestamp_part<'e>(args: Args<'e>, cx: &EvalContext<'e>, part: fn(u64) -> u64
     give(i64::try_from(part(timestamp)).unwrap_or(i64::MAX))
 }
 
+fn type_of<'e>(args: Args<'e>, cx: &EvalContext<'e>) -> Evaluated<'e> {
+    match args.expr(0).as_path().filter(|path| path.is_top_level()) {
+        Some(path) => string(cx.type_of(path.first()).map_or("missing", |ty| ty.name())),
+        None => string(type_name(args.eval(0, cx)?.as_ref())),
+    }
+}
+
 fn bson_size<'e>(args: Args<'e>, cx: &EvalContext<'e>) -> Evaluated<'e> {
+    if matches!(args.expr(0), Expr::Root) {
+        return count(cx.root_len_bytes());
+    }
     let Some(value) = present(args.eval(0, cx)?) else { return null() };
     match value.as_ref().as_doc() {
         Some(doc) => count(doc.as_bytes().len()),

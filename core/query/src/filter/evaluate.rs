@@ -1,6 +1,7 @@
 //! Deciding a filter on document bytes.
 
 use super::node::{FieldTest, FilterNode, Test};
+use super::unread;
 use crate::Resources;
 use crate::expression::EvalContext;
 use multifora_model::path::{LeafArrays, Met};
@@ -109,7 +110,10 @@ impl Evaluation<'_> {
             Ok(true)
         };
         match subject {
-            Subject::View(view) => field.path.walk(view, leaf, &mut visit),
+            Subject::View(view) => match unread::decide(field, view, self.position.is_some()) {
+                Some(holds) => Ok(holds),
+                None => field.path.walk(view, leaf, &mut visit),
+            },
             Subject::Element(doc) => field.path.walk_doc(doc, leaf, &mut visit),
             Subject::Value(value) => self.test(&field.test, Some(value)),
         }

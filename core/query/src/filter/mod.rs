@@ -5,7 +5,7 @@
 //! without allocation, and read by the engine's planner.
 //!
 //! Module order: `predicate` · `set` · `explanation` · `operands` · `schema` · `node` · `registry` · `parse` · `restricted` ·
-//! `evaluate` · `explain`.
+//! `unread` · `evaluate` · `explain`.
 
 mod evaluate;
 mod explain;
@@ -18,6 +18,7 @@ mod registry;
 mod restricted;
 mod schema;
 mod set;
+mod unread;
 
 pub use explain::explain_failure;
 pub use node::{CompareOp, Comparison, FieldTest, FilterNode, RegexTest, Test};

@@ -15,7 +15,7 @@ impl Comparison {
         let Some(value) = value else { return self.matches_missing() };
         if canonical_class(value.ty) != canonical_class(operand.ty) {
             // Of other types, only the two ends of the order can be compared with.
-            return self.is_beyond(operand.ty);
+            return self.holds_for_other_types();
         }
         let order = compare(value, operand);
         let equal_only = value.ty.is_number() && (is_nan(value) || is_nan(operand));
@@ -24,6 +24,11 @@ impl Comparison {
             (_, true) => order.is_eq() && self.op.includes_equal(),
             (order, false) => self.holds_for(order),
         }
+    }
+
+    /// Does the comparison hold for values of other types than the operand's?
+    pub(super) fn holds_for_other_types(&self) -> bool {
+        self.is_beyond(self.value.ty)
     }
 
     fn holds_for(&self, order: Ordering) -> bool {

@@ -1,14 +1,17 @@
-//! Showing one document through a projection: bytes in, bytes out, one pass.
+//! Showing one document through a projection: bytes in, bytes out, one pass. What is shown as it is and kept elsewhere
+//! stays there: the result is a head.
 
 use super::find_operators::Slice;
 use super::node::{Child, Node};
 use super::{Kind, Projection};
 use crate::Resources;
 use crate::expression::EvalContext;
-use crate::write::{begin, frame, push_element, put, put_header};
+use crate::write::{begin, frame, push_element, put, put_field, put_header};
+use multifora_model::split::CutList;
+use multifora_model::view::Field;
 use multifora_model::{DocumentView, ElementType, Error, RawDoc, RawValue, Result};
 
-/// Appends the projected document.
+/// Appends the head of the projected document.
 pub(super) fn document(
     projection: &Projection,
     view: &DocumentView<'_>,
@@ -37,28 +40,46 @@ struct Pass<'p> {
 impl Pass<'_> {
     fn document(&self, node: &Node, view: &DocumentView<'_>, out: &mut Vec<u8>) -> Result<()> {
         let start = begin(out);
+        let mut cuts = CutList::default();
         for field in view.fields() {
-            let name = field.name_bytes();
-            match (node.find(name), self.kind) {
+            match (node.find(field.name_bytes()), self.kind) {
                 (None, Kind::Exclusion) | (Some(Child::Named), Kind::Inclusion) => {
-                    put(out, name, field.value()?);
+                    put_field(out, start, &field, &mut cuts);
                 }
                 (None, Kind::Inclusion) | (Some(Child::Named), Kind::Exclusion) => {}
-                (Some(child), _) => self.named(child, name, field.value()?, out)?,
+                (Some(child), _) if self.stays_whole(child, field.ty()) => {
+                    put_field(out, start, &field, &mut cuts);
+                }
+                (Some(child), _) => self.named(child, &field, out)?,
             }
         }
         if node.computes {
             self.computed(node, view, out)?;
         }
         frame(out, start);
+        cuts.finish(out, start);
         Ok(())
     }
 
-    /// A field of the document about which more is said than that it stays or goes.
-    fn named(&self, child: &Child, name: &[u8], value: RawValue<'_>, out: &mut Vec<u8>) -> Result<()> {
+    /// A field of this type is shown as it is, although something is said about what is in it.
+    fn stays_whole(&self, child: &Child, ty: ElementType) -> bool {
         match child {
-            Child::Slice(slice) => put_slice(*slice, name, value, out),
+            Child::Slice(_) | Child::Positional => ty != ElementType::Array,
+            Child::Below(below) => {
+                let is_scalar = !matches!(ty, ElementType::Array | ElementType::Document);
+                is_scalar && !below.computes && self.kind == Kind::Exclusion
+            }
+            _ => false,
+        }
+    }
+
+    /// A field of the document about which more is said than that it stays or goes.
+    fn named(&self, child: &Child, field: &Field<'_>, out: &mut Vec<u8>) -> Result<()> {
+        let name = field.name_bytes();
+        match child {
+            Child::Slice(slice) => put_slice(*slice, name, field.value()?, out),
             Child::Positional => {
+                let value = field.value()?;
                 if let Some(array) = value.as_array().filter(|_| !self.is_chosen) {
                     put_one(name, self.matched_element(array)?, out);
                 } else {
@@ -67,6 +88,7 @@ impl Pass<'_> {
             }
             Child::Below(below) => {
                 let header = out.len();
+                let value = field.value()?;
                 put_header(out, name, value.ty);
                 match self.below(below, value, out)? {
                     Some(ty) => set_type(out, header, ty),

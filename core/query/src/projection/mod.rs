@@ -90,13 +90,14 @@ impl Projection {
         (plain && self.root.plain_paths("", &mut paths)).then_some(paths)
     }
 
-    /// Appends the projected document to `out`.
+    /// Appends the projected document to `out`: a head, to be read through a view [derived](DocumentView::derived) from
+    /// this one. Where nothing is kept elsewhere, that is the document itself.
     ///
     /// # Errors
     /// Those of expressions and of reading the document; code 51246 when a positional `$` has no position.
     pub fn apply(&self, view: &DocumentView<'_>, res: &dyn Resources, out: &mut Vec<u8>) -> Result<()> {
         if self.is_identity() {
-            out.extend_from_slice(&view.to_raw()?);
+            view.head().append_to(out);
             return Ok(());
         }
         apply::document(self, view, res, out)

@@ -6,6 +6,7 @@
 
 use super::SortSpec;
 use multifora_model::{DocumentView, Error, ErrorCode, Result};
+use std::borrow::Cow;
 use std::collections::BinaryHeap;
 
 /// Most bytes that one sort holds in memory.
@@ -59,11 +60,31 @@ impl Sorter {
     /// # Errors
     /// Those of [`SortSpec::key`]; `QueryExceededMemoryLimitNoDiskUseAllowed` above [`MAX_SORT_BYTES`].
     pub fn add(&mut self, view: &DocumentView<'_>, record: &[u8]) -> Result<()> {
+        self.add_with(view, || Ok(record.into()))
+    }
+
+    /// Adds a document as a record. It is read in full only if it can be among those that are given.
+    ///
+    /// # Errors
+    /// As [`add`](Self::add), and those of reading the document.
+    pub fn add_document(&mut self, view: &DocumentView<'_>) -> Result<()> {
+        self.add_with(view, || view.to_raw())
+    }
+
+    fn add_with<'r>(
+        &mut self,
+        view: &DocumentView<'_>,
+        record: impl FnOnce() -> Result<Cow<'r, [u8]>>,
+    ) -> Result<()> {
         self.spec.key(view, &mut self.key)?;
-        let size = self.key.len() + record.len() + size_of::<Candidate>();
         self.added += 1;
+        let record_len;
         match &mut self.kept {
-            Kept::All { arena, .. } => arena.push(&self.key, record),
+            Kept::All { arena, .. } => {
+                let record = record()?;
+                record_len = record.len();
+                arena.push(&self.key, &record);
+            }
             Kept::Best { limit: 0, .. } => return Ok(()),
             Kept::Best { heap, limit } => {
                 if heap.len() >= *limit {
@@ -76,10 +97,12 @@ impl Sorter {
                     }
                 }
                 let key = self.key.as_slice().into();
-                heap.push(Candidate { key, arrival: self.added, record: record.to_vec() });
+                let record = record()?.into_owned();
+                record_len = record.len();
+                heap.push(Candidate { key, arrival: self.added, record });
             }
         }
-        self.held_bytes += size;
+        self.held_bytes += self.key.len() + record_len + size_of::<Candidate>();
         if self.held_bytes > MAX_SORT_BYTES {
             return Err(Error::new(
                 ErrorCode::QueryExceededMemoryLimitNoDiskUseAllowed,

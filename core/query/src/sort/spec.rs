@@ -108,7 +108,8 @@ impl SortSpec {
     /// The usual case: no array on the way. False when there is one.
     fn plain_key(&self, view: &DocumentView<'_>, key: &mut Vec<u8>) -> Result<bool> {
         for (path, direction) in self.paths.iter().zip(self.directions.iter()) {
-            let mut value = view.get(path.first())?;
+            let mut value =
+                if path.is_top_level() { view.get(path.first())? } else { view.get_container(path.first())? };
             for part in path.parts().iter().skip(1) {
                 match value.map(|v| v.ty) {
                     Some(ElementType::Array) => return Ok(false),

@@ -5,10 +5,15 @@
 //! is computed from the document as it came in.
 
 use crate::expression::{EvalContext, Expr, check_path, check_size};
+use crate::write::append_field;
 use crate::{CompileContext, Resources};
+use multifora_model::split::CutList;
 use multifora_model::{
     DocBuilder, DocumentView, ElementType as T, Error, RawDoc, RawValue, Result, Val, text,
 };
+
+/// The length that a document begins with.
+const LENGTH_BYTES: usize = 4;
 
 /// The fields to compute, as a tree.
 #[derive(Clone, Debug)]
@@ -50,17 +55,18 @@ impl AddFields {
         Ok(AddFields { root })
     }
 
-    /// Writes the document with the fields to `out`.
+    /// Writes the document with the fields to `out`: a head, to be read through a view
+    /// [derived](DocumentView::derived) from this one.
     ///
     /// # Errors
     /// Those of the expressions.
     pub fn apply(&self, view: &DocumentView<'_>, res: &dyn Resources, out: &mut Vec<u8>) -> Result<()> {
         let cx = EvalContext::new(*view, res);
-        let raw = view.to_raw()?;
-        let doc = RawDoc::framed(&raw).unwrap_or(RawDoc::EMPTY);
+        let start = out.len();
         let mut builder = DocBuilder::with_buffer(std::mem::take(out));
-        self.root.write(doc, &cx, &mut builder)?;
+        let cuts = self.root.write(view, &cx, &mut builder)?;
         *out = builder.finish();
+        cuts.finish(out, start);
         Ok(())
     }
 }
@@ -92,21 +98,48 @@ impl Branch {
         }
     }
 
-    /// Writes the fields of `doc` with those of the branch.
-    fn write(&self, doc: RawDoc<'_>, cx: &EvalContext<'_>, out: &mut DocBuilder) -> Result<()> {
-        for field in doc {
+    /// Writes the fields of `doc` with those of the branch into the document just begun; gives what stays elsewhere.
+    fn write(&self, doc: &DocumentView<'_>, cx: &EvalContext<'_>, out: &mut DocBuilder) -> Result<CutList> {
+        let start = out.len_bytes() - LENGTH_BYTES;
+        let mut cuts = CutList::default();
+        for field in doc.fields() {
             match self.find(field.name_bytes()) {
-                None => {
-                    out.append_bytes_name(field.name_bytes(), field.value);
+                None => append_field(out, start, &field, &mut cuts),
+                Some((name, Node::Value(expr))) => write_value(name, expr, cx, out)?,
+                Some((name, Node::Branch(branch))) => {
+                    let is_container = matches!(field.ty(), T::Document | T::Array);
+                    let present = if is_container { Some(field.value()?) } else { None };
+                    branch.write_below(name, present, cx, out)?;
                 }
-                Some((name, node)) => node.write(name, Some(field.value), cx, out)?,
             }
         }
         for (name, node) in &self.children {
-            if doc.get(name).is_none() {
-                node.write(name, None, cx, out)?;
+            match node {
+                _ if doc.type_of(name).is_some() => {}
+                Node::Value(expr) => write_value(name, expr, cx, out)?,
+                Node::Branch(branch) => branch.write_below(name, None, cx, out)?,
             }
         }
+        Ok(cuts)
+    }
+
+    /// Writes a field with the branch applied to the document or array that is there.
+    fn write_below(
+        &self,
+        name: &str,
+        present: Option<RawValue<'_>>,
+        cx: &EvalContext<'_>,
+        out: &mut DocBuilder,
+    ) -> Result<()> {
+        if let Some(array) = present.and_then(RawValue::as_array) {
+            out.start_array(name);
+            self.write_array(array, cx, out)?;
+        } else {
+            out.start_doc(name);
+            let doc = present.and_then(RawValue::as_doc).unwrap_or(RawDoc::EMPTY);
+            self.write(&doc.into(), cx, out)?;
+        }
+        out.end();
         Ok(())
     }
 
@@ -124,7 +157,7 @@ impl Branch {
                 }
                 (inner, None) => {
                     out.push_start_doc();
-                    self.write(inner.unwrap_or(RawDoc::EMPTY), cx, out)?;
+                    self.write(&inner.unwrap_or(RawDoc::EMPTY).into(), cx, out)?;
                 }
             }
             out.end();
@@ -160,34 +193,13 @@ impl Node {
             }
         }
     }
+}
 
-    fn write(
-        &self,
-        name: &str,
-        present: Option<RawValue<'_>>,
-        cx: &EvalContext<'_>,
-        out: &mut DocBuilder,
-    ) -> Result<()> {
-        match self {
-            Node::Value(expr) => {
-                if let Some(value) = expr.eval(cx)?.as_ref().map(Val::as_ref) {
-                    out.append(name, value);
-                }
-            }
-            Node::Branch(branch) if present.is_some_and(|v| v.ty == T::Array) => {
-                out.start_array(name);
-                let array = present.and_then(RawValue::as_array).unwrap_or(RawDoc::EMPTY);
-                branch.write_array(array, cx, out)?;
-                out.end();
-            }
-            Node::Branch(branch) => {
-                out.start_doc(name);
-                branch.write(present.and_then(RawValue::as_doc).unwrap_or(RawDoc::EMPTY), cx, out)?;
-                out.end();
-            }
-        }
-        Ok(())
+fn write_value(name: &str, expr: &Expr, cx: &EvalContext<'_>, out: &mut DocBuilder) -> Result<()> {
+    if let Some(value) = expr.eval(cx)?.as_ref().map(Val::as_ref) {
+        out.append(name, value);
     }
+    Ok(())
 }
 
 fn collision(path: &str, spec: RawDoc<'_>) -> Error {

@@ -78,7 +78,7 @@ impl StageRun for FacetRun {
         let mut input: Vec<Vec<u8>> = Vec::new();
         let mut held_bytes = 0;
         while upstream.advance(res)? {
-            let doc = upstream.current().to_raw()?.into_owned();
+            let doc = upstream.current().to_vec()?;
             held_bytes += doc.len();
             if held_bytes > MAX_BLOCKING_STAGE_BYTES {
                 return Err(parse::too_much_memory("$facet"));

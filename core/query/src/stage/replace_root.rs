@@ -2,7 +2,7 @@
 
 use crate::expression::{EvalContext, Expr};
 use crate::{CompileContext, Resources};
-use multifora_model::{DocumentView, Error, RawDoc, RawValue, Result, Val, text};
+use multifora_model::{DocumentView, Error, RawValue, Result, Val, text};
 
 /// The expression that gives the new document.
 #[derive(Debug)]
@@ -55,7 +55,10 @@ impl ReplaceRoot {
     fn no_document(&self, value: Option<&Val<'_>>, view: &DocumentView<'_>) -> Error {
         let shown = value.map_or_else(|| "MISSING".to_owned(), |v| text::value(v.as_ref()));
         let ty = value.map_or("missing", |v| v.as_ref().ty.name());
-        let input = view.as_whole().unwrap_or(RawDoc::EMPTY);
+        let input = match view.to_doc() {
+            Ok(doc) => doc,
+            Err(error) => return error,
+        };
         Error::location(
             40228,
             format!(

@@ -49,7 +49,7 @@ impl PipelineRun {
     pub fn collect(&mut self, input: &mut dyn DocSource, res: &dyn Resources) -> Result<Vec<Vec<u8>>> {
         let mut documents = Vec::new();
         while self.advance(input, res)? {
-            documents.push(self.current(input).to_raw()?.into_owned());
+            documents.push(self.current(input).to_vec()?);
         }
         Ok(documents)
     }

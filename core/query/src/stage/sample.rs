@@ -62,7 +62,7 @@ impl SampleRun {
             if at >= self.size {
                 continue;
             }
-            let doc = upstream.current().to_raw()?.into_owned();
+            let doc = upstream.current().to_vec()?;
             held_bytes += doc.len();
             match kept.get_mut(at) {
                 Some(slot) => {

@@ -23,8 +23,7 @@ impl StageRun for SortRun {
     fn advance(&mut self, upstream: &mut dyn DocSource, res: &dyn Resources) -> Result<bool> {
         if let Some(mut sorter) = self.sorter.take() {
             while upstream.advance(res)? {
-                let view = upstream.current();
-                sorter.add(&view, &view.to_raw()?)?;
+                sorter.add_document(&upstream.current())?;
             }
             self.sorted = Some(sorter.finish());
         }

@@ -8,7 +8,7 @@
 
 use super::run::StageRun;
 use crate::Resources;
-use multifora_model::{DocumentView, RawDoc, Result};
+use multifora_model::{DocumentView, RawDoc, Result, WholeDocument};
 use std::sync::Arc;
 
 /// A stream of documents.
@@ -54,6 +54,15 @@ impl DocSource for Documents {
 /// The view over a buffer with a document in it (an empty document when there is none).
 pub(super) fn view_of(bytes: &[u8]) -> DocumentView<'_> {
     DocumentView::whole(RawDoc::framed(bytes).unwrap_or(RawDoc::EMPTY))
+}
+
+/// The view over a head that was made of `source` (an empty document when there is none).
+pub(super) fn derived<'s>(
+    source: DocumentView<'s>,
+    head: &'s [u8],
+    whole: &'s WholeDocument,
+) -> DocumentView<'s> {
+    source.derived(head, whole).unwrap_or(DocumentView::whole(RawDoc::EMPTY))
 }
 
 /// The stages before one, and the source before them all: what a stage advances.

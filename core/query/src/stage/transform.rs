@@ -3,11 +3,11 @@
 use super::add_fields::AddFields;
 use super::replace_root::ReplaceRoot;
 use super::run::StageRun;
-use super::source::{Chain, DocSource, view_of};
+use super::source::{Chain, DocSource, derived};
 use crate::Resources;
 use crate::filter::Filter;
 use crate::projection::Projection;
-use multifora_model::{DocumentView, Result};
+use multifora_model::{DocumentView, Result, WholeDocument};
 use std::sync::Arc;
 
 /// `$match` at work.
@@ -33,9 +33,9 @@ impl StageRun for MatchRun {
     }
 }
 
-/// Makes another document of one; what `$project`, `$addFields`, `$replaceRoot` and their aliases do.
+/// Makes another document of one, or rather its head; what `$project`, `$addFields`, `$replaceRoot` and their aliases do.
 pub(super) trait Change: Send + Sync {
-    /// Appends the document made of `view` to `out`.
+    /// Appends the head of the document made of `view` to `out`.
     fn change(&self, view: &DocumentView<'_>, res: &dyn Resources, out: &mut Vec<u8>) -> Result<()>;
 }
 
@@ -54,26 +54,29 @@ changes!(Projection, AddFields, ReplaceRoot);
 /// A stage that changes each document, at work; one buffer serves all of them.
 pub(super) struct ChangeRun<C> {
     change: Arc<C>,
-    out: Vec<u8>,
+    /// What was made of the document that the source stands on. Values that stayed as they were are fetched through it.
+    head: Vec<u8>,
+    whole: WholeDocument,
 }
 
 impl<C: Change> ChangeRun<C> {
     pub(super) fn new(change: Arc<C>) -> Self {
-        ChangeRun { change, out: Vec::new() }
+        ChangeRun { change, head: Vec::new(), whole: WholeDocument::new() }
     }
 }
 
 impl<C: Change> StageRun for ChangeRun<C> {
     fn advance(&mut self, upstream: &mut dyn DocSource, res: &dyn Resources) -> Result<bool> {
-        self.out.clear();
+        self.head.clear();
+        self.whole.take();
         if !upstream.advance(res)? {
             return Ok(false);
         }
-        self.change.change(&upstream.current(), res, &mut self.out)?;
+        self.change.change(&upstream.current(), res, &mut self.head)?;
         Ok(true)
     }
 
-    fn current<'s>(&'s self, _: Chain<'s>) -> DocumentView<'s> {
-        view_of(&self.out)
+    fn current<'s>(&'s self, upstream: Chain<'s>) -> DocumentView<'s> {
+        derived(upstream.current(), &self.head, &self.whole)
     }
 }

@@ -1,12 +1,14 @@
 //! `$unwind`: one document per element of an array.
 
 use super::run::StageRun;
-use super::source::{Chain, DocSource, view_of};
+use super::source::{Chain, DocSource, derived};
 use crate::Resources;
 use crate::expression::check_path;
+use crate::write::append_field;
 use multifora_model::path::{FieldPath, PathPart};
+use multifora_model::split::CutList;
 use multifora_model::{
-    DocBuilder, DocumentView, ElementType as T, Error, OwnedValue, RawDoc, RawValue, Result,
+    DocBuilder, DocumentView, ElementType as T, Error, OwnedValue, RawDoc, RawValue, Result, WholeDocument,
 };
 use std::sync::Arc;
 
@@ -92,16 +94,16 @@ fn position_path(value: RawValue<'_>) -> Result<FieldPath> {
     Ok(FieldPath::parse(text))
 }
 
-/// `$unwind` at work: the document under way and where in its array we are.
+/// `$unwind` at work: where in the array of the document that the source stands on we are.
 pub(super) struct UnwindRun {
     spec: Arc<Unwind>,
-    /// The document whose array is being unwound.
-    document: Vec<u8>,
     /// The elements that are left.
     elements: std::vec::IntoIter<OwnedValue>,
     /// The position of the next one.
     position: i64,
-    out: Vec<u8>,
+    /// What was made of the source's document. Values that stayed as they were are fetched through it.
+    head: Vec<u8>,
+    whole: WholeDocument,
 }
 
 /// What the path of an `$unwind` leads to.
@@ -116,64 +118,71 @@ impl UnwindRun {
     pub(super) fn new(spec: Arc<Unwind>) -> Self {
         UnwindRun {
             spec,
-            document: Vec::new(),
             elements: Vec::new().into_iter(),
             position: 0,
-            out: Vec::new(),
+            head: Vec::new(),
+            whole: WholeDocument::new(),
         }
     }
 
     /// Writes the document with `value` at the path.
-    fn write(&mut self, value: Option<RawValue<'_>>, position: RawValue<'_>) {
-        let doc = RawDoc::framed(&self.document).unwrap_or(RawDoc::EMPTY);
-        let written = with_value(doc, self.spec.path.parts(), value);
-        self.out = match &self.spec.index_path {
+    fn write(
+        &mut self,
+        doc: &DocumentView<'_>,
+        value: Option<RawValue<'_>>,
+        position: RawValue<'_>,
+    ) -> Result<()> {
+        let written = with_value(doc, self.spec.path.parts(), value)?;
+        self.head = match &self.spec.index_path {
             None => written,
             Some(path) => {
-                let doc = RawDoc::framed(&written).unwrap_or(RawDoc::EMPTY);
-                with_value(doc, path.parts(), Some(position))
+                let whole = WholeDocument::new();
+                with_value(&doc.derived(&written, &whole)?, path.parts(), Some(position))?
             }
         };
+        self.whole.take();
+        Ok(())
     }
 
-    fn next_element(&mut self) -> bool {
-        let Some(element) = self.elements.next() else { return false };
+    fn next_element(&mut self, doc: &DocumentView<'_>) -> Result<bool> {
+        let Some(element) = self.elements.next() else { return Ok(false) };
         let position = OwnedValue::from(self.position);
         self.position += 1;
-        self.write(Some(element.as_ref()), position.as_ref());
-        true
+        self.write(doc, Some(element.as_ref()), position.as_ref())?;
+        Ok(true)
     }
 
     /// Takes in the next document; `true` when it gives something at once.
-    fn take(&mut self, doc: RawDoc<'_>) -> bool {
-        self.document.clear();
-        self.document.extend_from_slice(doc.as_bytes());
+    fn take(&mut self, doc: &DocumentView<'_>) -> Result<bool> {
         let preserve = self.spec.preserve_empty;
-        match target(doc, self.spec.path.parts()) {
+        match target(doc, self.spec.path.parts())? {
             Target::Array(array) if !array.is_empty() => {
                 self.position = 0;
                 let elements: Vec<OwnedValue> = array.iter().map(|e| e.value.into()).collect();
                 self.elements = elements.into_iter();
-                self.next_element()
+                self.next_element(doc)
             }
             Target::Array(_) if preserve => {
-                self.write(None, RawValue::NULL);
-                true
+                self.write(doc, None, RawValue::NULL)?;
+                Ok(true)
             }
-            Target::Missing | Target::Null if preserve => self.pass(),
-            Target::Other => self.pass(),
-            _ => false,
+            Target::Missing | Target::Null if preserve => self.pass(doc),
+            Target::Other => self.pass(doc),
+            _ => Ok(false),
         }
     }
 
     /// Gives the document as it is (with a null position).
-    fn pass(&mut self) -> bool {
-        let doc = RawDoc::framed(&self.document).unwrap_or(RawDoc::EMPTY);
-        self.out = match &self.spec.index_path {
-            None => self.document.clone(),
-            Some(path) => with_value(doc, path.parts(), Some(RawValue::NULL)),
-        };
-        true
+    fn pass(&mut self, doc: &DocumentView<'_>) -> Result<bool> {
+        match &self.spec.index_path {
+            None => {
+                self.head.clear();
+                doc.head().append_to(&mut self.head);
+            }
+            Some(path) => self.head = with_value(doc, path.parts(), Some(RawValue::NULL))?,
+        }
+        self.whole.take();
+        Ok(true)
     }
 }
 
@@ -181,56 +190,63 @@ impl StageRun for UnwindRun {
     fn advance(&mut self, upstream: &mut dyn DocSource, res: &dyn Resources) -> Result<bool> {
         // One document may give millions: each is a chance to stop.
         res.check_interrupt()?;
-        if self.next_element() {
+        if self.next_element(&upstream.current())? {
             return Ok(true);
         }
         while upstream.advance(res)? {
-            let raw = upstream.current().to_raw()?;
-            if self.take(RawDoc::framed(&raw).unwrap_or(RawDoc::EMPTY)) {
+            if self.take(&upstream.current())? {
                 return Ok(true);
             }
             res.check_interrupt()?;
         }
-        self.out.clear();
+        self.head.clear();
+        self.whole.take();
         Ok(false)
     }
 
-    fn current<'s>(&'s self, _: Chain<'s>) -> DocumentView<'s> {
-        view_of(&self.out)
+    fn current<'s>(&'s self, upstream: Chain<'s>) -> DocumentView<'s> {
+        derived(upstream.current(), &self.head, &self.whole)
     }
 }
 
 /// Follows the path through documents only.
-fn target<'a>(doc: RawDoc<'a>, parts: &[PathPart]) -> Target<'a> {
-    let Some((first, rest)) = parts.split_first() else { return Target::Missing };
-    let Some(value) = doc.get(first.name()) else { return Target::Missing };
-    if !rest.is_empty() {
-        return value.as_doc().map_or(Target::Missing, |doc| target(doc, rest));
-    }
-    match value.as_array() {
-        Some(array) => Target::Array(array),
-        None if value.is_nullish() => Target::Null,
-        None => Target::Other,
+fn target<'a>(doc: &DocumentView<'a>, parts: &[PathPart]) -> Result<Target<'a>> {
+    let Some((first, rest)) = parts.split_first() else { return Ok(Target::Missing) };
+    let Some(field) = doc.field(first.name()) else { return Ok(Target::Missing) };
+    match (field.ty(), rest) {
+        (T::Array, []) => Ok(field.value()?.as_array().map_or(Target::Missing, Target::Array)),
+        (T::Null | T::Undefined, []) => Ok(Target::Null),
+        (_, []) => Ok(Target::Other),
+        (T::Document, rest) => {
+            field.value()?.as_doc().map_or(Ok(Target::Missing), |inner| target(&inner.into(), rest))
+        }
+        _ => Ok(Target::Missing),
     }
 }
 
-/// The document with the value at the path replaced, removed (`None`) or, where there was none, added.
-pub(super) fn with_value(doc: RawDoc<'_>, parts: &[PathPart], value: Option<RawValue<'_>>) -> Vec<u8> {
-    let mut out = DocBuilder::with_buffer(Vec::with_capacity(doc.as_bytes().len() + 16));
-    let Some((first, rest)) = parts.split_first() else { return out.finish() };
-    let mut met = false;
-    for field in doc {
-        if met || field.name_bytes() != first.name().as_bytes() {
-            out.append_bytes_name(field.name_bytes(), field.value);
-            continue;
+/// The head of the document with the value at the path replaced, removed (`None`) or, where there was none, added.
+fn with_value(doc: &DocumentView<'_>, parts: &[PathPart], value: Option<RawValue<'_>>) -> Result<Vec<u8>> {
+    let mut out = DocBuilder::with_buffer(Vec::with_capacity(doc.head().bytes().len() + 16));
+    let mut cuts = CutList::default();
+    if let Some((first, rest)) = parts.split_first() {
+        let mut met = false;
+        for field in doc.fields() {
+            if met || field.name_bytes() != first.name().as_bytes() {
+                append_field(&mut out, 0, &field, &mut cuts);
+                continue;
+            }
+            met = true;
+            let is_looked_into = !rest.is_empty() && field.ty() == T::Document;
+            let inner = if is_looked_into { field.value()?.as_doc() } else { None };
+            append(&mut out, first.name(), inner, rest, value)?;
         }
-        met = true;
-        append(&mut out, first.name(), field.value.as_doc(), rest, value);
+        if !met && value.is_some() {
+            append(&mut out, first.name(), None, rest, value)?;
+        }
     }
-    if !met && value.is_some() {
-        append(&mut out, first.name(), None, rest, value);
-    }
-    out.finish()
+    let mut out = out.finish();
+    cuts.finish(&mut out, 0);
+    Ok(out)
 }
 
 fn append(
@@ -239,13 +255,14 @@ fn append(
     inner: Option<RawDoc<'_>>,
     rest: &[PathPart],
     value: Option<RawValue<'_>>,
-) {
+) -> Result<()> {
     if rest.is_empty() {
         if let Some(value) = value {
             out.append(name, value);
         }
-        return;
+        return Ok(());
     }
-    let inner = with_value(inner.unwrap_or(RawDoc::EMPTY), rest, value);
+    let inner = with_value(&inner.unwrap_or(RawDoc::EMPTY).into(), rest, value)?;
     out.append(name, RawValue { ty: T::Document, bytes: &inner });
+    Ok(())
 }

@@ -9,7 +9,9 @@ use super::operators::{Effect, Site};
 use super::rename::Source;
 use super::splice::Splice;
 use super::tree::{ArrayNode, Leaf, Named, Node, ObjectNode};
-use multifora_model::{ElementType, Error, ErrorCode, RawDoc, RawValue, Result, text};
+use multifora_model::split::Head;
+use multifora_model::view::Field;
+use multifora_model::{DocumentView, Element, ElementType, Error, ErrorCode, RawDoc, RawValue, Result, text};
 use smallvec::SmallVec;
 use std::borrow::Cow;
 
@@ -18,7 +20,7 @@ const MAX_BACKFILL_ELEMENTS: usize = 1_500_000;
 
 /// The state of one pass.
 pub(super) struct Walk<'w> {
-    pub(super) root: RawDoc<'w>,
+    pub(super) root: DocumentView<'w>,
     pub(super) filters: &'w ArrayFilters,
     /// What the positional `$` stands for.
     pub(super) position: Option<Box<str>>,
@@ -53,7 +55,7 @@ impl Walk<'_> {
             Node::Leaf(leaf) => self.leaf(leaf, current, out),
             Node::Object(node) => {
                 let written = match (current.as_doc(), current.as_array()) {
-                    (Some(doc), _) => self.object(node, doc, out)?,
+                    (Some(doc), _) => self.object(node, &doc.into(), out)?,
                     (_, Some(array)) => self.positions(node, array, out)?,
                     _ => {
                         for (name, child) in self.children(node)?.iter() {
@@ -97,6 +99,20 @@ impl Walk<'_> {
         }
     }
 
+    /// Applies a leaf to a value that is kept elsewhere, if it can do without reading it.
+    fn unread(&self, node: &Node, field: &Field<'_>, out: &mut Vec<u8>) -> Option<Effect> {
+        let Node::Leaf(leaf) = node else { return None };
+        field.cut()?;
+        match &**leaf {
+            Leaf::Modify { insert_only: true, .. } if !self.is_insert => Some(Effect::Keep),
+            Leaf::Modify { modifier, .. } => modifier.unread(field.ty(), field.len_bytes(), out),
+            Leaf::RenameSource(n) => {
+                Some(if self.source(*n).is_some() { Effect::Remove } else { Effect::Keep })
+            }
+            Leaf::RenameTarget(n) => self.source(*n).is_none().then_some(Effect::Keep),
+        }
+    }
+
     fn source(&self, rename: usize) -> Option<RawValue<'_>> {
         self.sources.get(rename).copied().flatten().map(|s| s.value)
     }
@@ -120,36 +136,45 @@ impl Walk<'_> {
         Ok(Cow::Owned(children))
     }
 
-    /// Applies a node to a document: appends the new document to `out`, or nothing when it is unchanged.
-    pub(super) fn object(&mut self, node: &ObjectNode, doc: RawDoc<'_>, out: &mut Vec<u8>) -> Result<bool> {
+    /// Applies a node to a document: appends the new document (at the top, its head) to `out`, or nothing when it is
+    /// unchanged.
+    pub(super) fn object(
+        &mut self,
+        node: &ObjectNode,
+        doc: &DocumentView<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<bool> {
         let at_root = self.path.is_empty();
         let children = self.children(node)?;
-        let mut writer = Splice::new(doc, out);
+        let mut writer = Splice::new(doc.head(), out);
         let mut met: SmallVec<[bool; 16]> = SmallVec::from_elem(false, children.len());
         let mut unmet = children.len();
-        for element in doc {
+        for field in doc.fields() {
             if unmet == 0 {
                 break;
             }
             let found = children
                 .iter()
                 .zip(met.iter_mut())
-                .find(|((name, _), met)| !**met && name.as_bytes() == element.name_bytes());
+                .find(|((name, _), met)| !**met && name.as_bytes() == field.name_bytes());
             let Some(((name, child), met)) = found else {
-                writer.pass(&element);
+                writer.pass(field.head_len_bytes());
                 continue;
             };
             *met = true;
             unmet -= 1;
-            let header = writer.open(&element, out);
+            let header = writer.open(field.name_bytes(), out);
             let effect = self.below(name, |walk| {
-                let effect = walk.value(child, element.value, out)?;
+                let effect = match walk.unread(child, &field, out) {
+                    Some(effect) => effect,
+                    None => walk.value(child, field.value()?, out)?,
+                };
                 if at_root && !matches!(effect, Effect::Keep) {
                     walk.check_root_change(name, child)?;
                 }
                 Ok(effect)
             })?;
-            writer.close(header, effect, &element, out);
+            writer.close(header, effect, field.head_len_bytes(), out);
         }
         writer.rest(out);
         for ((name, child), _) in children.iter().zip(&met).filter(|(_, met)| !**met) {
@@ -212,17 +237,17 @@ impl Walk<'_> {
         array: RawDoc<'_>,
         out: &mut Vec<u8>,
     ) -> Result<bool> {
-        let mut writer = Splice::new(array, out);
+        let mut writer = Splice::new(Head::of(array), out);
         let mut steps = steps.iter().peekable();
         let mut len = 0;
         for element in array {
             match steps.next_if(|(at, ..)| *at == len) {
                 Some((_, name, child)) => {
-                    let header = writer.open(&element, out);
+                    let header = writer.open(element.name_bytes(), out);
                     let effect = self.below(name, |walk| walk.value(child, element.value, out))?;
-                    writer.close(header, effect.in_array(), &element, out);
+                    writer.close(header, effect.in_array(), len_bytes(&element), out);
                 }
-                None => writer.pass(&element),
+                None => writer.pass(len_bytes(&element)),
             }
             len += 1;
         }
@@ -247,7 +272,7 @@ impl Walk<'_> {
 
     /// Applies `$[]` and `$[identifier]` to an array.
     fn chosen_elements(&mut self, node: &ArrayNode, array: RawDoc<'_>, out: &mut Vec<u8>) -> Result<bool> {
-        let mut writer = Splice::new(array, out);
+        let mut writer = Splice::new(Head::of(array), out);
         for element in array {
             let name = element.name();
             let mut chosen: Option<Cow<'_, Node>> = None;
@@ -261,12 +286,12 @@ impl Walk<'_> {
                 });
             }
             let Some(child) = chosen else {
-                writer.pass(&element);
+                writer.pass(len_bytes(&element));
                 continue;
             };
-            let header = writer.open(&element, out);
+            let header = writer.open(element.name_bytes(), out);
             let effect = self.below(name, |walk| walk.value(&child, element.value, out))?;
-            writer.close(header, effect.in_array(), &element, out);
+            writer.close(header, effect.in_array(), len_bytes(&element), out);
         }
         writer.rest(out);
         Ok(writer.finish(out))
@@ -285,7 +310,7 @@ impl Walk<'_> {
                 })),
             },
             Node::Object(node) => {
-                let made = self.object(node, RawDoc::EMPTY, out)?;
+                let made = self.object(node, &RawDoc::EMPTY.into(), out)?;
                 Ok(made.then_some(ElementType::Document))
             }
             Node::Array(_) => Err(Error::bad_value(format!(
@@ -376,6 +401,11 @@ struct Block<'b> {
     holder: &'b str,
     /// Its value.
     element: RawValue<'b>,
+}
+
+/// The bytes of an element: type, name, its end, payload.
+fn len_bytes(element: &Element<'_>) -> usize {
+    2 + element.name_bytes().len() + element.value.bytes.len()
 }
 
 /// An array position as an update path may write it (leading zeros too).

@@ -25,6 +25,12 @@ impl Modifier for Set {
         }
     }
 
+    fn unread(&self, ty: ElementType, len_bytes: usize, out: &mut Vec<u8>) -> Option<Effect> {
+        let value = self.0.as_ref();
+        let differs = value.ty != ty || value.bytes.len() != len_bytes;
+        differs.then(|| Effect::Write(write(value, out)))
+    }
+
     fn missing(&self, _: &Site<'_>, out: &mut Vec<u8>) -> Result<Option<ElementType>> {
         Ok(Some(write(self.0.as_ref(), out)))
     }
@@ -40,6 +46,10 @@ pub(super) fn parse_unset(_: &Element<'_>, _: &OperandContext<'_>) -> Result<Box
 impl Modifier for Unset {
     fn existing(&self, _: &Site<'_>, _: RawValue<'_>, _: &mut Vec<u8>) -> Result<Effect> {
         Ok(Effect::Remove)
+    }
+
+    fn unread(&self, _: ElementType, _: usize, _: &mut Vec<u8>) -> Option<Effect> {
+        Some(Effect::Remove)
     }
 
     fn creates(&self) -> bool {
@@ -135,6 +145,10 @@ struct CurrentDate(OwnedValue);
 impl Modifier for CurrentDate {
     fn existing(&self, _: &Site<'_>, _: RawValue<'_>, out: &mut Vec<u8>) -> Result<Effect> {
         Ok(Effect::Write(write(self.0.as_ref(), out)))
+    }
+
+    fn unread(&self, _: ElementType, _: usize, out: &mut Vec<u8>) -> Option<Effect> {
+        Some(Effect::Write(write(self.0.as_ref(), out)))
     }
 
     fn missing(&self, _: &Site<'_>, out: &mut Vec<u8>) -> Result<Option<ElementType>> {

@@ -30,7 +30,7 @@ pub use seed::{Seed, upsert_seed};
 
 use crate::filter::FilterNode;
 use crate::{CompileContext, Resources};
-use multifora_model::{ElementType, Error, RawDoc, RawValue, Result};
+use multifora_model::{DocumentView, ElementType, Error, RawDoc, RawValue, Result};
 use operator_update::OperatorUpdate;
 use pipeline::PipelineUpdate;
 use replacement::Replacement;
@@ -52,7 +52,8 @@ enum Kind {
 pub enum Outcome {
     /// Nothing: the document counts as matched, not as modified.
     Unchanged,
-    /// It is now this document. It counts as modified, even in the few cases where MongoDB counts
+    /// It is now the document with this head, which keeps what it has kept of large values where they are (a whole document
+    /// when there are none). It counts as modified, even in the few cases where MongoDB counts
     /// a modification although the bytes are the same (`$push` with `$sort`, `$currentDate`).
     Changed(Vec<u8>),
 }
@@ -139,7 +140,7 @@ impl Update {
         }
     }
 
-    /// Applies the update to a document. `position` is what the filter found for a positional `$`;
+    /// Applies the update to a document; of values that are kept elsewhere it fetches those that it needs. `position` is what the filter found for a positional `$`;
     /// `is_insert`: the document is the seed of an upsert, so `$setOnInsert` applies.
     ///
     /// # Errors
@@ -147,7 +148,7 @@ impl Update {
     /// `ImmutableField`, `ConflictingUpdateOperators`, …, code 17419 for a result above 16 MiB.
     pub fn apply(
         &self,
-        doc: RawDoc<'_>,
+        doc: &DocumentView<'_>,
         position: Option<u32>,
         is_insert: bool,
         res: &dyn Resources,
@@ -169,7 +170,7 @@ impl Update {
     pub fn document_to_insert(&self, filter: &FilterNode, res: &dyn Resources) -> Result<Vec<u8>> {
         let seed = upsert_seed(filter, if self.is_replacement() { Seed::IdOnly } else { Seed::Equalities })?;
         let raw = RawDoc::framed(&seed).unwrap_or(RawDoc::EMPTY);
-        let doc = match self.apply(raw, None, true, res)? {
+        let doc = match self.apply(&raw.into(), None, true, res)? {
             Outcome::Unchanged => seed,
             Outcome::Changed(doc) => doc,
         };

@@ -8,7 +8,7 @@ use super::tree::{Leaf, ObjectNode, check_update_path};
 use super::validate;
 use crate::CompileContext;
 use multifora_model::limits::MAX_NESTING_DEPTH;
-use multifora_model::{Element, Error, RawDoc, Result, text};
+use multifora_model::{DocumentView, Element, Error, RawDoc, Result, text};
 use smallvec::SmallVec;
 
 /// A compiled operator update.
@@ -65,10 +65,10 @@ impl OperatorUpdate {
         self.needs_position
     }
 
-    /// The document after the update; nothing when it stays as it is.
+    /// The head of the document after the update; nothing when it stays as it is.
     pub(super) fn apply(
         &self,
-        doc: RawDoc<'_>,
+        doc: &DocumentView<'_>,
         position: Option<u32>,
         is_insert: bool,
     ) -> Result<Option<Vec<u8>>> {
@@ -77,14 +77,14 @@ impl OperatorUpdate {
             sources.push(rename.source(doc)?);
         }
         let mut walk = Walk {
-            root: doc,
+            root: *doc,
             filters: &self.filters,
             position: position.map(|at| at.to_string().into()),
             is_insert,
             sources: &sources,
             path: String::new(),
         };
-        let mut out = Vec::with_capacity(doc.as_bytes().len() + 64);
+        let mut out = Vec::with_capacity(doc.head().bytes().len() + 64);
         if !walk.object(&self.root, doc, &mut out)? {
             return Ok(None);
         }

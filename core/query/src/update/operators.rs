@@ -3,7 +3,7 @@
 use super::array_filter::ArrayFilters;
 use super::{arithmetic, array_add, array_push, array_remove, assign};
 use crate::CompileContext;
-use multifora_model::{Element, ElementType, Error, RawDoc, RawValue, Result};
+use multifora_model::{DocumentView, Element, ElementType, Error, RawDoc, RawValue, Result};
 use std::fmt::Debug;
 
 /// What an operator does to a value.
@@ -31,7 +31,7 @@ impl Effect {
 #[derive(Clone, Copy)]
 pub(super) struct Site<'s> {
     /// The whole document before the update.
-    pub(super) root: RawDoc<'s>,
+    pub(super) root: DocumentView<'s>,
     /// The path of the value.
     pub(super) path: &'s str,
 }
@@ -44,7 +44,7 @@ impl Site<'_> {
 
     /// The document's `_id` as messages show it: `{_id: 1}`.
     pub(super) fn id(&self) -> String {
-        match self.root.get("_id") {
+        match self.root.get("_id").ok().flatten() {
             Some(id) => format!("{{_id: {}}}", multifora_model::text::value(id)),
             None => String::from("{no id}"),
         }
@@ -55,6 +55,11 @@ impl Site<'_> {
 pub(super) trait Modifier: Debug + Send + Sync {
     /// The value is there; the payload of a new one is appended to `out`.
     fn existing(&self, site: &Site<'_>, current: RawValue<'_>, out: &mut Vec<u8>) -> Result<Effect>;
+
+    /// The value is there, but would have to be fetched: does its type, or the length of its payload, decide?
+    fn unread(&self, _ty: ElementType, _len_bytes: usize, _out: &mut Vec<u8>) -> Option<Effect> {
+        None
+    }
 
     /// The field is missing; `None` when it stays so.
     fn missing(&self, _site: &Site<'_>, _out: &mut Vec<u8>) -> Result<Option<ElementType>> {

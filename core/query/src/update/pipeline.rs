@@ -3,8 +3,7 @@
 use super::replacement;
 use crate::stage::{Pipeline, Stage, stage_operators};
 use crate::{CompileContext, Resources};
-use multifora_model::{DocumentView, Error, ErrorCode, RawDoc, RawValue, Result};
-use std::borrow::Cow;
+use multifora_model::{DocumentView, Error, ErrorCode, RawValue, Result, WholeDocument};
 
 /// The stages that an update may have.
 const ALLOWED: [&str; 6] = ["$addFields", "$set", "$project", "$unset", "$replaceRoot", "$replaceWith"];
@@ -33,17 +32,19 @@ impl PipelineUpdate {
         Ok(PipelineUpdate(Pipeline::compile(stages, context)?))
     }
 
-    /// The document after the update; nothing when it stays as it is. A pipeline that drops the `_id` does not
-    /// change it.
+    /// The head of the document after the update; nothing when it stays as it is. A pipeline that drops the `_id` does
+    /// not change it.
     pub(super) fn apply(
         &self,
-        doc: RawDoc<'_>,
+        doc: &DocumentView<'_>,
         is_insert: bool,
         res: &dyn Resources,
     ) -> Result<Option<Vec<u8>>> {
-        let mut current = Cow::Borrowed(doc.as_bytes());
+        let mut current = Vec::new();
+        doc.head().append_to(&mut current);
+        let mut whole = WholeDocument::new();
         for stage in self.0.stages() {
-            let view = DocumentView::whole(RawDoc::framed(&current).unwrap_or(RawDoc::EMPTY));
+            let view = doc.derived(&current, &whole)?;
             let mut next = Vec::with_capacity(current.len() + 64);
             match stage {
                 Stage::Project(projection) => projection.apply(&view, res, &mut next)?,
@@ -51,9 +52,9 @@ impl PipelineUpdate {
                 Stage::ReplaceRoot(root) => root.apply(&view, res, &mut next)?,
                 _ => return Err(Error::internal("an update pipeline has a stage that updates do not have")),
             }
-            current = Cow::Owned(next);
+            current = next;
+            whole = WholeDocument::new();
         }
-        let after = RawDoc::framed(&current).unwrap_or(RawDoc::EMPTY);
-        replacement::put_in_place(doc, after, is_insert)
+        replacement::put_in_place(doc, &doc.derived(&current, &whole)?, is_insert)
     }
 }

@@ -5,7 +5,7 @@
 
 use super::apply::position;
 use super::tree::array_identifier;
-use multifora_model::{Element, ElementType, Error, ErrorCode, RawDoc, RawValue, Result, text};
+use multifora_model::{DocumentView, Element, ElementType, Error, ErrorCode, RawValue, Result, text};
 
 /// One field of a `$rename`.
 #[derive(Clone, Debug)]
@@ -68,11 +68,12 @@ impl Rename {
     ///
     /// # Errors
     /// `PathNotViable` when the source path leads through a scalar; `BadValue` when an end is inside an array.
-    pub(super) fn source<'d>(&self, doc: RawDoc<'d>) -> Result<Option<Source<'d>>> {
-        let mut value = doc.as_value();
-        let mut holder = "";
+    pub(super) fn source<'d>(&self, doc: &DocumentView<'d>) -> Result<Option<Source<'d>>> {
+        let mut parts = self.from.split('.');
+        let mut holder = parts.next().unwrap_or_default();
+        let Some(mut value) = doc.get(holder)? else { return Ok(None) };
         let mut array = None;
-        for part in self.from.split('.') {
+        for part in parts {
             let next = match (value.as_doc(), value.as_array()) {
                 (Some(doc), _) => doc.get(part),
                 (_, Some(elements)) => {
@@ -93,10 +94,10 @@ impl Rename {
         Ok(Some(Source { value }))
     }
 
-    fn check_target(&self, doc: RawDoc<'_>) -> Result<()> {
-        let mut value = doc.as_value();
-        let mut holder = "";
-        for part in self.to.split('.') {
+    fn check_target(&self, doc: &DocumentView<'_>) -> Result<()> {
+        let Some((mut holder, rest)) = self.to.split_once('.') else { return Ok(()) };
+        let Some(mut value) = doc.get_container(holder)? else { return Ok(()) };
+        for part in rest.split('.') {
             if value.ty == ElementType::Array {
                 return Err(inside_array("destination", &self.to, doc, holder));
             }
@@ -121,8 +122,9 @@ fn is_above(above: &str, below: &str) -> bool {
     below.strip_prefix(above).is_some_and(|rest| rest.starts_with('.'))
 }
 
-fn inside_array(end: &str, path: &str, doc: RawDoc<'_>, array: &str) -> Error {
-    let id = doc.get("_id").map_or_else(|| String::from("no id"), |id| format!("_id: {}", text::value(id)));
+fn inside_array(end: &str, path: &str, doc: &DocumentView<'_>, array: &str) -> Error {
+    let id = doc.get("_id").ok().flatten();
+    let id = id.map_or_else(|| String::from("no id"), |id| format!("_id: {}", text::value(id)));
     Error::bad_value(format!(
         "The {end} field cannot be an array element, '{path}' in doc with {id} has an array field called '{array}'"
     ))

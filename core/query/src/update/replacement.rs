@@ -2,8 +2,9 @@
 
 use super::validate;
 use crate::CompileContext;
-use crate::write::{begin, frame, put};
-use multifora_model::{ElementType, RawDoc, RawValue, Result};
+use crate::write::{begin, frame, put, put_field};
+use multifora_model::split::CutList;
+use multifora_model::{DocumentView, ElementType, RawDoc, RawValue, Result, WholeDocument};
 
 /// A replacement document.
 #[derive(Debug)]
@@ -34,35 +35,41 @@ impl Replacement {
     }
 
     /// The document after the update; nothing when it stays as it is.
-    pub(super) fn apply(&self, doc: RawDoc<'_>, is_insert: bool) -> Result<Option<Vec<u8>>> {
+    pub(super) fn apply(&self, doc: &DocumentView<'_>, is_insert: bool) -> Result<Option<Vec<u8>>> {
         if let Some(name) = self.dollar_field.as_ref().filter(|_| !is_insert) {
             return Err(validate::dollar_field(name, name));
         }
-        put_in_place(doc, RawDoc::framed(&self.doc).unwrap_or(RawDoc::EMPTY), is_insert)
+        put_in_place(doc, &RawDoc::framed(&self.doc).unwrap_or(RawDoc::EMPTY).into(), is_insert)
     }
 }
 
-/// The document `after` in the place of `before`: its `_id` first, or else that of `before`. Nothing when the two are
-/// the same.
+/// The head of the document `after` in the place of `before`, from which it may have kept values: its `_id` first, or
+/// else that of `before`. Nothing when the two are the same.
 ///
 /// # Errors
-/// `ImmutableField` for another `_id`; those of [`validate::result`].
+/// `ImmutableField` for another `_id`; those of [`validate::result`] and of fetching.
 pub(super) fn put_in_place(
-    before: RawDoc<'_>,
-    after: RawDoc<'_>,
+    before: &DocumentView<'_>,
+    after: &DocumentView<'_>,
     is_insert: bool,
 ) -> Result<Option<Vec<u8>>> {
-    let own_id = after.get("_id");
-    let mut out = Vec::with_capacity(after.as_bytes().len() + 32);
+    let own_id = after.get("_id")?;
+    let mut out = Vec::with_capacity(after.head().bytes().len() + 32);
+    let mut cuts = CutList::default();
     let start = begin(&mut out);
-    if let Some(id) = own_id.or(before.get("_id")) {
+    if let Some(id) = own_id.or(before.get("_id")?) {
         put(&mut out, b"_id", id);
     }
-    for field in after.iter().filter(|field| field.name_bytes() != b"_id") {
-        put(&mut out, field.name_bytes(), field.value);
+    for field in after.fields().filter(|field| field.name_bytes() != b"_id") {
+        put_field(&mut out, start, &field, &mut cuts);
     }
     frame(&mut out, start);
-    if out == before.as_bytes() {
+    cuts.finish(&mut out, start);
+    let is_same = match before.is_whole() {
+        true => out == before.head().bytes(),
+        false => before.derived(&out, &WholeDocument::new())?.is_same(before)?,
+    };
+    if is_same {
         return Ok(None);
     }
     if own_id.is_some() {

@@ -38,7 +38,7 @@ fn run_with(before: &str, query: &str, update: &str, filters: Option<&str>) -> R
     let filter = Filter::compile(raw(&query), &context()).unwrap();
     let view = DocumentView::whole(raw(&before));
     let matched = filter.matches_with_position(&view, &NoResources).unwrap().expect("the query must match");
-    update.apply(raw(&before), matched.position, false, &NoResources)
+    update.apply(&view, matched.position, false, &NoResources)
 }
 
 fn run(before: &str, update: &str) -> Result<Outcome> {

@@ -1,7 +1,8 @@
 //! What the result of an update must satisfy to be stored.
 
 use multifora_model::limits::{MAX_DOCUMENT_BYTES, MAX_NESTING_DEPTH};
-use multifora_model::{Error, ErrorCode, RawDoc, RawValue, Result};
+use multifora_model::split::Head;
+use multifora_model::{DocumentView, Error, ErrorCode, RawValue, Result};
 
 /// The code of "the updated document is too large".
 const UPDATED_DOCUMENT_TOO_LARGE: i32 = 17419;
@@ -19,12 +20,14 @@ pub(super) fn dollar_field(name: &str, path: &str) -> Error {
     )
 }
 
-/// Checks the size, and where `may_be_deep` the nesting, of a new document.
+/// Checks the size, and where `may_be_deep` the nesting, of the new document whose head this is. What it keeps elsewhere
+/// has been checked when it was written.
 ///
 /// # Errors
 /// Code 17419 (17420 for an upsert) above 16 MiB, `Overflow` for too deep nesting.
-pub(super) fn result(bytes: &[u8], is_insert: bool, may_be_deep: bool) -> Result<()> {
-    if bytes.len() > MAX_DOCUMENT_BYTES {
+pub(super) fn result(head: &[u8], is_insert: bool, may_be_deep: bool) -> Result<()> {
+    let head = Head::parse(head).ok_or_else(|| Error::internal("an update made a document that is none"))?;
+    if head.len_bytes() > MAX_DOCUMENT_BYTES {
         return Err(match is_insert {
             true => Error::location(
                 UPSERTED_DOCUMENT_TOO_LARGE,
@@ -36,8 +39,9 @@ pub(super) fn result(bytes: &[u8], is_insert: bool, may_be_deep: bool) -> Result
             ),
         });
     }
-    let doc = RawDoc::framed(bytes).unwrap_or(RawDoc::EMPTY);
-    if may_be_deep && depth(doc.as_value()) > MAX_NESTING_DEPTH {
+    let is_deep =
+        || head.elements().any(|(field, _)| depth_below(field.value, MAX_NESTING_DEPTH) >= MAX_NESTING_DEPTH);
+    if may_be_deep && is_deep() {
         let message = format!("Document exceeds maximum nesting depth of {MAX_NESTING_DEPTH}");
         return Err(Error::new(ErrorCode::Overflow, message));
     }
@@ -64,9 +68,9 @@ fn depth_below(value: RawValue<'_>, most: usize) -> usize {
 ///
 /// # Errors
 /// `ImmutableField` when it is gone or another one.
-pub(super) fn same_id(before: RawDoc<'_>, after: RawDoc<'_>) -> Result<()> {
-    let Some(old) = before.get("_id") else { return Ok(()) };
-    match after.get("_id") {
+pub(super) fn same_id(before: &DocumentView<'_>, after: &DocumentView<'_>) -> Result<()> {
+    let Some(old) = before.get("_id")? else { return Ok(()) };
+    match after.get("_id")? {
         Some(new) if multifora_model::compare::equal(old, new) => Ok(()),
         Some(new) => Err(Error::new(
             ErrorCode::ImmutableField,
@@ -79,7 +83,7 @@ pub(super) fn same_id(before: RawDoc<'_>, after: RawDoc<'_>) -> Result<()> {
             ErrorCode::ImmutableField,
             format!(
                 "After applying the update, the '_id' (required and immutable) field was found to have been removed --{}",
-                multifora_model::text::document(before)
+                multifora_model::text::document(before.to_doc()?)
             ),
         )),
     }

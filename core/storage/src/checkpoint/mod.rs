@@ -216,9 +216,12 @@ impl FileStore {
         let (raw, place) = self.releases.with_waiting(|waiting| {
             dropped.extend_from_slice(waiting);
             let mut space = self.space.lock();
-            let len_bytes = space.encode(&pending.provisional, &dropped).len();
-            let place = writer.claim(&mut space, len_bytes);
-            (space.encode(&pending.provisional, &dropped), place)
+            let before = space.encode(&pending.provisional, &dropped);
+            let place = writer.claim(&mut space, before.len());
+            match planted(Fault::MapWithoutItself) {
+                true => (before, place),
+                false => (space.encode(&pending.provisional, &dropped), place),
+            }
         });
         writer.write_at(self, place, raw)
     }

@@ -118,7 +118,13 @@ impl<'w> Walk<'w> {
     fn take_dropped(&mut self) -> Vec<Extent> {
         self.new_values.sort_unstable();
         let Dropped { nodes: mut dropped, mut values } = std::mem::take(&mut self.old);
-        values.retain(|extent| self.new_values.binary_search(extent).is_err());
+        if !planted(Fault::KeptValueFreed) {
+            values.retain(|extent| self.new_values.binary_search(extent).is_err());
+        }
+        if planted(Fault::ValueFreedEarly) {
+            let mut space = self.file.space.lock();
+            values.drain(..).for_each(|extent| space.release(extent));
+        }
         dropped.append(&mut values);
         dropped.sort_unstable();
         dropped.dedup();
@@ -146,7 +152,9 @@ impl<'w> Walk<'w> {
                 (None, None) => return Ok(BlockPointer::NOWHERE),
             },
         };
-        self.old.origins(node, context)?;
+        if !planted(Fault::OriginsForgotten) {
+            self.old.origins(node, context)?;
+        }
         match body {
             Body::Leaf(leaf) => {
                 let packed = leaf.merge_whole(context)?;
@@ -168,9 +176,6 @@ impl<'w> Walk<'w> {
             pointers.push(self.value(value, table)?);
         }
         self.new_values.extend(pointers.iter().map(BlockPointer::extent));
-        if planted(Fault::ValueFreedEarly) {
-            self.new_values.clear();
-        }
         let pointer = self.write(BlockKind::Leaf, table, Cow::Owned(encode_leaf(packed, &pointers)))?;
         let role = BlockRole::of(0, has_values);
         self.placed.push(Placed::Leaf(Arc::clone(node), pointer, role, Arc::clone(packed)));

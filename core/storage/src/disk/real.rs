@@ -7,7 +7,7 @@
 use super::{Disk, LockMode};
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 /// An open file.
@@ -33,6 +33,15 @@ impl RealDisk {
         }
         let place = path.display().to_string();
         Ok(RealDisk { file, path, place })
+    }
+
+    /// A compaction may have put another file in this one's place between opening and locking.
+    fn check_place(&self) -> io::Result<()> {
+        let (own, there) = (self.file.metadata()?, std::fs::metadata(&self.path)?);
+        match (own.dev(), own.ino()) == (there.dev(), there.ino()) {
+            true => Ok(()),
+            false => Err(io::Error::other("another file has taken its place: open it again")),
+        }
     }
 }
 
@@ -123,7 +132,7 @@ impl Disk for RealDisk {
             LockMode::Shared => FlockOperation::NonBlockingLockShared,
         };
         match flock(&self.file, operation) {
-            Ok(()) => Ok(true),
+            Ok(()) => self.check_place().map(|()| true),
             Err(rustix::io::Errno::WOULDBLOCK) => Ok(false),
             Err(error) => Err(error.into()),
         }

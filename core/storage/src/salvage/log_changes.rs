@@ -75,6 +75,8 @@ impl LogChanges {
                 self.tables.remove(&table);
                 self.dropped.insert(table);
             }
+            // An append whose table was dropped in the same commit leaves nothing to number.
+            Op::NextRow(_) if self.dropped.contains(&table) => {}
             Op::NextRow(next_row) => {
                 let changes = self.tables.entry(table).or_default();
                 changes.next_row = changes.next_row.max(next_row);

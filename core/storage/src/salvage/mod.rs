@@ -113,6 +113,8 @@ struct Work<'w> {
 
 impl Work<'_> {
     fn tick(&mut self) -> Result<()> {
+        // Of what only a scan finds nobody knew how much there is.
+        self.progress.total = self.progress.total.max(self.progress.done);
         (self.on_progress)(self.progress)
     }
 }

@@ -32,6 +32,8 @@ pub(super) struct Source {
     space: Option<Space>,
     /// The tables of the checkpoint. None as an entry: only a scan found leaves of it.
     pub(super) tables: BTreeMap<u64, Option<TableEntry>>,
+    /// Whether these are all.
+    is_list_whole: bool,
     pub(super) changes: LogChanges,
     scan: OnceCell<Scan>,
 }
@@ -46,6 +48,7 @@ impl Source {
             file_len,
             space: None,
             tables: BTreeMap::new(),
+            is_list_whole: true,
             changes: LogChanges::default(),
             scan: OnceCell::new(),
         };
@@ -81,6 +84,7 @@ impl Source {
         self.tables = listed.into_iter().map(|(id, entry)| (id, Some(entry))).collect();
         work.report.problems.append(&mut seen.problems);
         self.use_log(&superblock, superblock.sequence, work)?;
+        self.is_list_whole = seen.is_whole;
         if !seen.is_whole {
             let (list, _) = self.scanned_list(work)?;
             for (id, entry) in list {
@@ -107,6 +111,7 @@ impl Source {
     /// No superblock is left, and so no log can be found.
     fn use_scan(&mut self, work: &mut Work<'_>) -> Result<()> {
         self.use_scanned_map(work)?;
+        self.is_list_whole = false;
         let (list, sequence) = self.scanned_list(work)?;
         self.tables = list.into_iter().map(|(id, entry)| (id, Some(entry))).collect();
         self.changes.sequence = sequence;
@@ -188,15 +193,23 @@ impl Source {
             || self.changes.attached.iter().any(contains)
     }
 
-    /// Tables to be copied: those of the checkpoint, and those that the log has created.
+    /// Tables to be copied: those of the checkpoint, and those that the log knows.
     pub(super) fn table_numbers(&self) -> Vec<u64> {
-        let created = self.changes.tables.iter().filter(|(_, changes)| changes.is_new);
-        let mut numbers: Vec<u64> = self.tables.keys().chain(created.map(|(id, _)| id)).copied().collect();
+        let mut numbers: Vec<u64> = self.tables.keys().chain(self.changes.tables.keys()).copied().collect();
         // The catalogue always exists.
         numbers.push(0);
         numbers.sort_unstable();
         numbers.dedup();
         numbers
+    }
+
+    /// What is noted of a table of the checkpoint; none where only its leaves may be found.
+    pub(super) fn entry_of(&self, table: u64) -> Option<TableEntry> {
+        match self.tables.get(&table) {
+            Some(entry) => entry.clone(),
+            // The catalogue always exists, and is listed once it was written.
+            None => (table == 0 && self.is_list_whole).then(TableEntry::empty),
+        }
     }
 
     pub(super) fn expected_entries(&self) -> u64 {

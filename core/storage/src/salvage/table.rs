@@ -45,8 +45,10 @@ impl<'c, 'w> TableCopy<'c, 'w> {
         work: &'c mut Work<'w>,
     ) -> Result<TableCopy<'c, 'w>> {
         let table = TableId::from_u64(id);
-        let listed = source.tables.get(&id).filter(|_| !changes.is_new);
-        let entry = listed.cloned().unwrap_or_else(|| changes.attached.take().or(Some(TableEntry::empty())));
+        let entry = match changes.is_new {
+            true => Some(changes.attached.take().unwrap_or_else(TableEntry::empty)),
+            false => source.entry_of(id),
+        };
         Ok(TableCopy {
             source,
             id,

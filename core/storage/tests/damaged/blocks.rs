@@ -30,7 +30,6 @@ pub struct Block {
     pub at: usize,
     /// Header and stored payload.
     pub len: usize,
-    pub checkpoint: u64,
 }
 
 /// The number of what belongs to the list of tables.
@@ -47,7 +46,6 @@ pub fn blocks(image: &[u8]) -> Vec<Block> {
             table: number(at + 8),
             at,
             len: 64 + (number(at + 24) & 0xffff_ffff) as usize,
-            checkpoint: number(at + 32),
         })
         .collect()
 }

@@ -12,7 +12,7 @@ struct Saved {
 fn save(image: Vec<u8>) -> Saved {
     let target = SimDisk::new(3);
     let report = salvage_onto(SimDisk::from_image(image, 1), target.clone(), &options(), &mut |progress| {
-        assert!(progress.done <= progress.total + 100);
+        assert!(progress.done <= progress.total);
         Ok(())
     });
     let report = report.unwrap();
@@ -24,6 +24,11 @@ fn save(image: Vec<u8>) -> Saved {
     let reported = report.tables.iter().map(|table| (table.table.get(), table.entries));
     assert!(counts.eq(reported), "{report:?}");
     Saved { report, content }
+}
+
+/// Whether to try everything.
+fn is_long() -> bool {
+    std::env::var_os("MULTIFORA_SIM_SEEDS").is_some()
 }
 
 fn is_named(report: &SalvageReport, table: u64, key: &[u8]) -> bool {
@@ -72,7 +77,11 @@ fn every_kind_of_block_damaged_once() {
         for kind in [Kind::Leaf, Kind::Branch, Kind::Value, Kind::SpaceMap] {
             assert!(live.iter().any(|block| block.kind == kind), "{kind:?}");
         }
-        for block in live {
+        // Leaves of the large table are alike.
+        let is_tried = |number: usize, block: &Block| {
+            is_long() || (block.kind, block.table) != (Kind::Leaf, 1) || number.is_multiple_of(9)
+        };
+        for (_, block) in live.into_iter().enumerate().filter(|(number, block)| is_tried(*number, block)) {
             let mut damaged = image.clone();
             damaged[block.at + block.len / 2] ^= 0x10;
             let saved = save(damaged);
@@ -80,7 +89,7 @@ fn every_kind_of_block_damaged_once() {
             let problems = &saved.report.problems;
             match (block.kind, block.table) {
                 // Records of this table may have been changed in the log.
-                (Kind::Leaf, 1) => assert!(missing > 8 && missing < 20, "{block:?} {problems:?}"),
+                (Kind::Leaf, 1) => assert!(missing > 8 && missing < 30, "{block:?} {problems:?}"),
                 (Kind::Leaf, 2) => assert!(missing > 20 && missing <= 60, "{block:?} {problems:?}"),
                 (Kind::Value, _) => {
                     assert!(missing == 1 || (has_log && missing == 0), "{block:?} {problems:?}")
@@ -88,8 +97,8 @@ fn every_kind_of_block_damaged_once() {
                 _ => assert!(missing == 0 && saved.report.is_complete(), "{block:?} {problems:?}"),
             }
             let place = format!("block at byte {}", block.at);
-            // The second of two copies is not looked at.
-            let is_copy = matches!(block.table, 0 | LIST);
+            // The second of two copies is not looked at, nor a value that the log has replaced.
+            let is_copy = matches!(block.table, 0 | LIST) || (block.kind == Kind::Value && missing == 0);
             assert!(
                 is_copy || problems.iter().any(|problem| problem.to_string().contains(&place)),
                 "{place}: {problems:?}"
@@ -103,7 +112,8 @@ fn one_byte_anywhere() {
     let database = database(true);
     let image = database.disk.image();
     let newest = *database.states.keys().next_back().unwrap();
-    for at in (0..image.len()).step_by(1999).chain((0..40_000).step_by(401)) {
+    let (step, step_in_front) = if is_long() { (397, 97) } else { (14_983, 1_201) };
+    for at in (0..image.len()).step_by(step).chain((0..40_000).step_by(step_in_front)) {
         let mut damaged = image.clone();
         damaged[at] ^= 1 << (at % 8);
         let saved = save(damaged);
@@ -167,7 +177,9 @@ fn without_superblocks_the_last_checkpoint_is_found() {
         let slot =
             |image: &mut Vec<u8>, slot: usize| [slot, slot + 2].map(|unit| image[unit * 4096 + 100] ^= 1);
         let mut none = image.clone();
-        (0..2).for_each(|number| drop(slot(&mut none, number)));
+        (0..2).for_each(|number| {
+            slot(&mut none, number);
+        });
         let saved = save(none);
         assert!(!saved.report.is_complete());
         let mut report = saved.report.clone();

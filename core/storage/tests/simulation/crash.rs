@@ -1,8 +1,8 @@
 //! A crash at every write and every sync of a store's life, and at every one of the recovery, twice.
 
-use crate::count_crash_point;
 use crate::model::compare;
 use crate::world::{Habits, World, options};
+use crate::{count_crash_point, report_crash_points};
 use multifora_storage::sim::{Keep, Plan, SimDisk, Tear};
 use multifora_storage::*;
 use std::sync::Arc;
@@ -153,6 +153,7 @@ fn a_crash_at_every_change_of_a_life() {
             crash_everywhere(&life).unwrap();
         }
     }
+    report_crash_points("crashes at every change");
 }
 
 #[test]
@@ -162,6 +163,7 @@ fn a_crash_at_every_change_of_recovery_twice() {
             crash_in_recovery(&life, 7).unwrap();
         }
     }
+    report_crash_points("crashes at every change of recovery");
 }
 
 /// A backup becomes a database with its last commit: cut off at any change of its disk, it is empty or whole.
@@ -195,4 +197,5 @@ fn a_backup_that_is_cut_off_is_empty_or_whole() {
             break;
         }
     }
+    report_crash_points("backups cut off");
 }

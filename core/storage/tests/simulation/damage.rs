@@ -11,7 +11,9 @@ const UNIT: usize = 4096;
 /// A small file, and what it holds: commits in blocks, and commits in the log only unless it was closed.
 fn small_file(seed: u64, is_closed: bool) -> (World, Vec<u8>) {
     let disk = SimDisk::new(seed);
-    let mut world = World::new(seed, Habits::of(seed, 300));
+    let tuning = Tuning { direct_from_bytes: 6000, ..Tuning::default() };
+    let habits = Habits { largest_head: 300, keys: 12, bulk: 8, cache_bytes: 0, tuning };
+    let mut world = World::new(seed, habits);
     let store = world.open(&disk).unwrap();
     for _ in 0..12 {
         world.step(&store).unwrap();

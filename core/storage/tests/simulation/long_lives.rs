@@ -6,7 +6,7 @@ use crate::world::{Habits, World, options};
 use multifora_storage::sim::{Plan, Random, SimDisk};
 use multifora_storage::*;
 
-fn long_life(seed: u64, steps: u64) -> Checked {
+pub fn long_life(seed: u64, steps: u64) -> Checked {
     let mut random = Random::new(seed ^ 0x10f3);
     let largest_head = [50, 1000, 30_000][seed as usize % 3];
     let mut disk = SimDisk::new(seed);
@@ -57,6 +57,7 @@ fn long_random_lives() {
     for seed in 0..crate::seeds(12) {
         long_life(seed, 600).unwrap();
     }
+    crate::report_crash_points("long lives");
 }
 
 /// Endless rewriting does not let the file grow without bound, and deleting lets it shrink.

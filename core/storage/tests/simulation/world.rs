@@ -30,7 +30,7 @@ impl Habits {
             largest_head,
             keys: one_of([30, 30, 60, 400]),
             bulk: one_of([10, 40, 120, 300]),
-            cache_bytes: one_of([0, 4 << 10, 16 << 10, 64 << 10]) as usize,
+            cache_bytes: one_of([0, 4 << 10, 64 << 10, 4 << 20]) as usize,
             tuning: Tuning {
                 direct_from_bytes: one_of([0, 4_000, 9_000, 512 << 10]) as usize,
                 pinned_min_bytes: one_of([32 << 10, 256 << 10, 1 << 20, 64 << 20]),
@@ -105,10 +105,10 @@ impl World {
         let mut random = Random::new(self.random.next());
         let habits = self.habits;
         match random.below(12) {
-            0 => self.hold(store, &mut random),
-            1 => self.go_on_with_held(store, &mut random),
-            2 => self.commit_with(store, |tx, model| bulk(tx, model, &mut random, &habits)),
-            3 => self.commit_with(store, |tx, model| delete_many(tx, model, &mut random)),
+            0 | 1 => self.hold(store, &mut random),
+            2 | 3 => self.go_on_with_held(store, &mut random),
+            4 => self.commit_with(store, |tx, model| bulk(tx, model, &mut random, &habits)),
+            5 => self.commit_with(store, |tx, model| delete_many(tx, model, &mut random)),
             _ => {
                 self.commit(store, &mut random)?;
                 self.acknowledge(store)

@@ -9,7 +9,6 @@ use crate::interrupt::Interrupt;
 use crate::limits::{MAX_CHANGES_AT_HANDOVER, MAX_DRAINS};
 use crate::storage_error::{MapStorage, from_storage};
 use crate::write::insert::{MAX_CHUNK_BYTES, MAX_CHUNK_DOCS};
-use crate::write::transaction::framed;
 use crate::write::{Attempt, Writer};
 use multifora_model::{RawDoc, Result};
 use multifora_storage::{
@@ -139,11 +138,11 @@ fn duplicate(
     owner: RowId,
 ) -> Result<multifora_model::Error> {
     for row in [change.row, owner] {
-        if let Some(record) = record_with_key(txn.snapshot(), collection, index, change.key, row)? {
-            return Ok(duplicate_key_error(&collection.ns, index, framed(record.head())?, change.key));
+        if let Some(stored) = record_with_key(txn.snapshot(), collection, index, change.key, row)? {
+            return Ok(duplicate_key_error(&collection.ns, index, &stored.view()?, change.key));
         }
     }
-    Ok(duplicate_key_error(&collection.ns, index, RawDoc::EMPTY, change.key))
+    Ok(duplicate_key_error(&collection.ns, index, &RawDoc::EMPTY.into(), change.key))
 }
 
 /// Works in what is left while nobody else commits, and publishes the indexes.

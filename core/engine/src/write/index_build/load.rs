@@ -3,12 +3,11 @@
 use super::scan::ScannedIndex;
 use super::{Build, finish, note_arrays};
 use crate::catalog::{CollectionInfo, IndexInfo};
-use crate::exec::view_of;
 use crate::external_sort::SortedEntries;
 use crate::index::{duplicate_key_error, is_unindexable, keys_of};
 use crate::storage_error::MapStorage;
+use crate::stored::Stored;
 use crate::write::Writer;
-use crate::write::transaction::framed;
 use multifora_model::{Error, Result};
 use multifora_storage::{BuiltTable, Read, Record, RowId, Snapshot, TableBuilder, TableId};
 use std::sync::Arc;
@@ -105,8 +104,8 @@ fn who_holds(build: &Build<'_>, index: &IndexInfo, key: &[u8], rows: [RowId; 2])
     let collection = build.find(&snapshot)?;
     let holder = |row| record_with_key(&snapshot, &collection, index, key, row);
     match (holder(rows[0])?, holder(rows[1])?) {
-        (Some(_), Some(record)) => {
-            Err(duplicate_key_error(&collection.ns, index, framed(record.head())?, key))
+        (Some(_), Some(stored)) => {
+            Err(duplicate_key_error(&collection.ns, index, &stored.view()?, key))
         }
         (first, second) => Ok([first.is_some(), second.is_some()]),
     }
@@ -119,14 +118,15 @@ pub fn record_with_key(
     index: &IndexInfo,
     key: &[u8],
     row: RowId,
-) -> Result<Option<Record>> {
+) -> Result<Option<Stored<Record>>> {
     let Some(record) = snapshot.get(collection.records, &row.to_key()).mapped()? else { return Ok(None) };
-    let has_key = match keys_of(index, &view_of(record.head())?) {
+    let stored = Stored::new(record);
+    let has_key = match keys_of(index, &stored.view()?) {
         Ok(keys) => keys.contains(key),
         Err(error) if is_unindexable(&error) => false,
         Err(error) => return Err(error),
     };
-    Ok(has_key.then_some(record))
+    Ok(has_key.then_some(stored))
 }
 
 /// Makes the loaded tables those of the indexes; gives the tables.

@@ -24,13 +24,14 @@ mod tests;
 
 pub use live::LiveBuilds;
 
-use super::transaction::{Attempt, CollectionWrite, Writer, framed};
+use super::transaction::{Attempt, CollectionWrite, Writer};
 use crate::catalog::{self, BuildingIndex, CollectionInfo, IndexInfo, Namespace};
 use crate::database::Database;
 use crate::index::{Likeness, ParsedSpec, check_index_count, entries};
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
 use crate::storage_error::MapStorage;
+use crate::stored::Stored;
 use live::LiveBuild;
 use multifora_model::{Error, ErrorCode, Result};
 use multifora_storage::{Direction, KeyRange, Read, RowId, TableId};
@@ -184,9 +185,10 @@ fn build_at_once(
     while let Some(entry) = rows.next().mapped()? {
         interrupt.check()?;
         let Some(row) = RowId::from_key(entry.key) else { continue };
+        let stored = Stored::new(entry);
+        let doc = stored.view()?;
         for index in &mut made {
-            let doc = framed(entry.head())?;
-            let met = entries::insert_built(write.txn, &write.collection.ns, index, row, doc)?;
+            let met = entries::insert_built(write.txn, &write.collection.ns, index, row, &doc)?;
             note_arrays(index, met);
         }
     }

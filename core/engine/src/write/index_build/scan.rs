@@ -2,11 +2,11 @@
 
 use super::Build;
 use crate::catalog::IndexInfo;
-use crate::exec::view_of;
 use crate::external_sort::ExternalSorter;
 use crate::index::{KeySet, keys_of};
 use crate::limits::{INDEX_SCAN_SNAPSHOT_BYTES, INDEX_SORT_BYTES, MIN_INDEX_SORT_BYTES};
 use crate::storage_error::MapStorage;
+use crate::stored::Stored;
 use multifora_model::{Error, ErrorCode, Result};
 use multifora_storage::{Direction, Entry, KeyRange, Read, RowId, Snapshot, TableId};
 use smallvec::SmallVec;
@@ -98,7 +98,8 @@ type RowKeys = (RowId, usize, SmallVec<[KeySet; 4]>);
 
 fn keys_of_entry(entry: &Entry<'_>, scanned: &[ScannedIndex]) -> Result<RowKeys> {
     let row = RowId::from_key(entry.key).ok_or_else(|| Error::internal("a row's key is not 8 bytes"))?;
-    let view = view_of(entry.head())?;
+    let stored = Stored::new(*entry);
+    let view = stored.view()?;
     let keys = scanned.iter().map(|part| keys_of(&part.index, &view)).collect::<Result<_>>()?;
     Ok((row, entry.head().len(), keys))
 }

@@ -43,8 +43,8 @@ proptest! {
         let by_operator = compile(&format!(r#"{{"$set": {{"{path}": {n}}}}}"#), None).unwrap();
         let by_pipeline = compile(&format!(r#"[{{"$set": {{"{path}": {{"$literal": {n}}}}}}}]"#), None).unwrap();
         // Where a scalar is in the way the two differ by definition: an error, and a new document.
-        if let Ok(outcome) = by_operator.apply(raw(&before), None, false, &NoResources) {
-            prop_assert_eq!(outcome, by_pipeline.apply(raw(&before), None, false, &NoResources).unwrap());
+        if let Ok(outcome) = by_operator.apply(&raw(&before).into(), None, false, &NoResources) {
+            prop_assert_eq!(outcome, by_pipeline.apply(&raw(&before).into(), None, false, &NoResources).unwrap());
         }
     }
 }
