@@ -87,7 +87,7 @@ fn the_file_stays_near_its_live_data() {
     write(12_000, 1800);
     let later = disk.image().len();
     assert!(
-        later < grown + grown / 10 && later < live * 5,
+        later < grown + grown / 5 && later < live * 4,
         "{grown} bytes, then {later}, for {live} bytes of data"
     );
     let mut tx = store.begin();
