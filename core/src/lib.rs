@@ -19,8 +19,9 @@
 
 pub use multifora_engine::connection::check_bytes;
 pub use multifora_engine::{
-    CheckReport, CollectionStats, Connection, ConnectionInfo, Database, DatabaseStats, DocumentSequence,
-    Durability, Interrupt, OpenOptions, ReplicaSet, Request,
+    CheckReport, CollectionStats, Compacted, Connection, ConnectionInfo, CopyProgress, Database,
+    DatabaseStats, DocumentSequence, Durability, Interrupt, OnProgress, OpenOptions, ReplicaSet, Request,
+    SalvageReport, SalvagedCollection, compact, salvage,
 };
 pub use multifora_model::{
     DocBuilder, Element, ElementType, Error, ErrorCode, OwnedValue, RawDoc, RawValue, Result, extjson,

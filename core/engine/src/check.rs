@@ -1,8 +1,9 @@
 //! Is the file sound? Storage's own walk, and whether documents and index entries agree.
 //!
-//! Every document must be well-formed, the values that are kept out of line included, and have exactly the entries that its indexes ask for. Each expected entry is
-//! looked up; when all are there and the index has no more entries than were expected, every entry has its
-//! document as well. Only an index with too many entries is walked to name the strays.
+//! Every document must be well-formed, the values that are kept out of line included, and have exactly the entries that
+//! its indexes ask for. Each expected entry is looked up; when all are there and the index has no more entries than were
+//! expected, every entry has its document as well. Only an index with too many entries is walked to name the strays.
+//! What storage cannot read is named by collection and index, and does not end the check.
 
 use crate::catalog::{self, CollectionInfo, IndexInfo};
 use crate::database::Database;
@@ -10,11 +11,14 @@ use crate::index::{entries, keys_of};
 use crate::interrupt::Interrupt;
 use crate::storage_error::MapStorage;
 use crate::stored::Stored;
+use crate::table_names::TableNames;
 use multifora_model::limits::{MAX_DOCUMENT_BYTES, MAX_NESTING_DEPTH};
 use multifora_model::split::MAX_CUTS;
-use multifora_model::{DocumentView, Error, RawDoc, Result, validate};
-use multifora_storage::{Direction, Entry, EntryKind, KeyRange, Read, RowId};
+use multifora_model::{DocumentView, Error, ErrorCode, RawDoc, Result, validate};
+use multifora_storage::{Direction, Entry, EntryKind, KeyRange, LostKeys, Problem, Read, RowId, TableId};
 use smallvec::SmallVec;
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// Most problems that a report spells out.
 const MAX_PROBLEMS: usize = 100;
@@ -69,27 +73,57 @@ pub(crate) fn check(database: &Database, interrupt: &Interrupt) -> Result<CheckR
         free_bytes: verified.free_bytes,
         ..CheckReport::default()
     };
-    for problem in &verified.problems {
-        report.add(problem.to_string());
-    }
     let snapshot = database.store().snapshot();
-    let cache = database.catalog_cache();
-    for db in catalog::list_databases(&snapshot)? {
-        for collection in catalog::list_collections(&snapshot, cache, &db)? {
-            report.collections += 1;
-            check_collection(&snapshot, &collection, interrupt, &mut report)?;
+    let names = TableNames::of(&snapshot);
+    for problem in &verified.problems {
+        report.add(names.describe(problem));
+    }
+    let damaged = damaged_tables(&verified.problems);
+    let collections = match catalog::list_all(&snapshot) {
+        Ok(collections) => collections,
+        Err(error) => {
+            report.add(format!(
+                "the catalogue cannot be read, so no document was looked at: {}",
+                error.message()
+            ));
+            return Ok(report);
+        }
+    };
+    for collection in collections {
+        report.collections += 1;
+        if damaged.contains(&collection.records) {
+            report.add(format!(
+                "{}: documents are lost, so the others were not compared with its indexes",
+                collection.ns
+            ));
+            continue;
+        }
+        match check_collection(&snapshot, &collection, &damaged, interrupt, &mut report) {
+            Err(error) if error.code() == ErrorCode::DataCorruptionDetected => {
+                report.add(format!("{}: {}", collection.ns, error.message()));
+            }
+            checked => checked?,
         }
     }
     Ok(report)
 }
 
+/// Tables that have entries which cannot be reached.
+fn damaged_tables(problems: &[Problem]) -> BTreeSet<TableId> {
+    let lost = problems.iter().filter(|problem| matches!(problem.lost, LostKeys::Range { .. }));
+    lost.filter_map(|problem| problem.table).collect()
+}
+
 fn check_collection(
     reads: &dyn Read,
     collection: &CollectionInfo,
+    damaged: &BTreeSet<TableId>,
     interrupt: &Interrupt,
     report: &mut CheckReport,
 ) -> Result<()> {
-    let mut expected = vec![0_u64; collection.indexes.len()];
+    let readable = collection.indexes.iter().filter(|index| !damaged.contains(&index.table));
+    let indexes: Vec<&Arc<IndexInfo>> = readable.collect();
+    let mut expected = vec![0_u64; indexes.len()];
     let mut scan = reads.scan(collection.records, KeyRange::all(), Direction::Forward).mapped()?;
     while let Some(entry) = scan.next().mapped()? {
         interrupt.check()?;
@@ -106,7 +140,7 @@ fn check_collection(
                 continue;
             }
         };
-        for (index, expected) in collection.indexes.iter().zip(&mut expected) {
+        for (index, expected) in indexes.iter().zip(&mut expected) {
             let place = || format!("{} index '{}': document in row {row}", collection.ns, index.name);
             let keys = match keys_of(index, &doc) {
                 Ok(keys) => keys,
@@ -124,7 +158,7 @@ fn check_collection(
             }
         }
     }
-    for (index, expected) in collection.indexes.iter().zip(expected) {
+    for (index, expected) in indexes.iter().zip(expected) {
         let found = reads.count(index.table).mapped()?;
         if found != expected {
             report.add(format!(
@@ -138,7 +172,7 @@ fn check_collection(
 }
 
 /// The document, put together and checked: every value is there, is what the head says, and belongs to one field.
-fn whole_document<'s>(stored: &'s Stored<Entry<'_>>) -> Result<RawDoc<'s>> {
+pub(crate) fn whole_document<'s>(stored: &'s Stored<Entry<'_>>) -> Result<RawDoc<'s>> {
     let view = stored.view()?;
     let mut numbers: SmallVec<[u8; MAX_CUTS]> = view.head().cuts().map(|cut| cut.number).collect();
     numbers.sort_unstable();
@@ -149,7 +183,7 @@ fn whole_document<'s>(stored: &'s Stored<Entry<'_>>) -> Result<RawDoc<'s>> {
     validate::document(view.to_doc()?.as_bytes(), MAX_DOCUMENT_BYTES, MAX_NESTING_DEPTH + 1)
 }
 
-fn has_entry(reads: &dyn Read, index: &IndexInfo, key: &[u8], row: RowId) -> Result<bool> {
+pub(crate) fn has_entry(reads: &dyn Read, index: &IndexInfo, key: &[u8], row: RowId) -> Result<bool> {
     let record = reads.get(index.table, &entries::stored_key(index, key, row)).mapped()?;
     Ok(record.is_some_and(|record| match entries::kind(index) {
         EntryKind::Plain => true,

@@ -241,7 +241,7 @@ fn error_reply(before: &[u8], error: &Error) -> Vec<u8> {
 }
 
 /// Runs a command; a panic in it becomes `InternalError`, and the caller goes on.
-fn contain_panic(command: &str, work: impl FnOnce() -> Result<Vec<u8>>) -> Result<Vec<u8>> {
+pub(crate) fn contain_panic<T>(command: &str, work: impl FnOnce() -> Result<T>) -> Result<T> {
     // Nothing that a command shares is left half changed by unwinding: locks are released as they were taken,
     // and what was to be written stands in a transaction that is dropped.
     match catch_unwind(AssertUnwindSafe(work)) {
@@ -265,7 +265,7 @@ mod tests {
 
     #[test]
     fn a_panic_is_an_error_that_names_the_command() {
-        let error = contain_panic("find", || panic!("index {} is out of range", 7)).unwrap_err();
+        let error = contain_panic::<()>("find", || panic!("index {} is out of range", 7)).unwrap_err();
         assert_eq!(error.code(), ErrorCode::InternalError);
         assert!(
             error.message().contains("'find'") && error.message().contains("index 7 is out of range"),

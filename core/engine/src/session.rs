@@ -136,7 +136,7 @@ const CATALOG_KEY: &[u8] = b"\0sessions";
 
 impl SessionsTable {
     /// The table, if the file has it.
-    fn find(&self, reads: &dyn Read) -> Result<Option<TableId>> {
+    pub(crate) fn find(&self, reads: &dyn Read) -> Result<Option<TableId>> {
         let mut found = self.found.lock();
         if found.is_none() {
             let record = reads.get(TableId::CATALOG, CATALOG_KEY).mapped()?;

@@ -35,6 +35,7 @@ pub fn from_storage(error: StorageError) -> Error {
             _ => ErrorCode::FileStreamFailed,
         },
         StorageError::Corrupt { .. } => ErrorCode::DataCorruptionDetected,
+        StorageError::NotADatabase { .. } | StorageError::OtherFormat { .. } => ErrorCode::UnsupportedFormat,
         StorageError::Conflict => ErrorCode::WriteConflict,
         StorageError::DuplicateKey { .. } => ErrorCode::DuplicateKey,
         StorageError::Full { .. } => ErrorCode::OutOfDiskSpace,

@@ -26,8 +26,9 @@ pub struct CopyProgress {
 /// Told about the progress of a copy; an error it gives ends the copy.
 pub type OnProgress<'p> = &'p mut dyn FnMut(CopyProgress) -> Result<()>;
 
-/// Records between two reports.
-const REPORT_EVERY: u64 = 1024;
+/// Records and bytes between two reports.
+const REPORT_EVERY_RECORDS: u64 = 1024;
+const REPORT_EVERY_BYTES: usize = 4 << 20;
 
 impl Store {
     /// Writes everything as it is now into a new file, while others read and write. The file must not exist; when this
@@ -51,6 +52,7 @@ impl Store {
         let snapshot = self.snapshot();
         let mut tables = Vec::new();
         let mut progress = CopyProgress::default();
+        let mut unreported_bytes = 0;
         snapshot.state.tables.for_each(&mut |id, table| {
             progress.total += table.tree.count();
             tables.push((TableId::from_u64(id), table.next_row));
@@ -66,7 +68,11 @@ impl Store {
                 let values: Vec<&[u8]> = values.iter().map(|value| &**value).collect();
                 builder.push_with_values(entry.key, entry.head(), &values)?;
                 progress.done += 1;
-                if progress.done.is_multiple_of(REPORT_EVERY) {
+                unreported_bytes +=
+                    entry.head().len() + values.iter().map(|value| value.len()).sum::<usize>();
+                if progress.done.is_multiple_of(REPORT_EVERY_RECORDS) || unreported_bytes > REPORT_EVERY_BYTES
+                {
+                    unreported_bytes = 0;
                     on_progress(progress)?;
                 }
             }

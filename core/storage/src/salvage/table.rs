@@ -16,8 +16,9 @@ use crate::store::Store;
 use crate::table_builder::{BuiltTable, TableBuilder};
 use crate::tree::{EntryRef, Packed};
 
-/// Entries between two reports.
-const REPORT_EVERY: u64 = 1024;
+/// Entries and bytes between two reports.
+const REPORT_EVERY_ENTRIES: u64 = 1024;
+const REPORT_EVERY_BYTES: usize = 4 << 20;
 
 pub(super) struct TableCopy<'c, 'w> {
     source: &'c Source,
@@ -33,6 +34,7 @@ pub(super) struct TableCopy<'c, 'w> {
     met: u64,
     replaced: u64,
     segments: Option<Vec<Segment>>,
+    unreported_bytes: usize,
     is_scanning: bool,
 }
 
@@ -61,6 +63,7 @@ impl<'c, 'w> TableCopy<'c, 'w> {
             met: 0,
             replaced: 0,
             segments: None,
+            unreported_bytes: 0,
             is_scanning: false,
         })
     }
@@ -187,12 +190,19 @@ impl<'c, 'w> TableCopy<'c, 'w> {
                 let values: Vec<&[u8]> = values.iter().map(Vec::as_slice).collect();
                 self.builder.push_with_values(key, head, &values)?;
                 self.saved.entries += 1;
+                self.unreported_bytes += head.len() + values.iter().map(|value| value.len()).sum::<usize>();
                 self.saved.scanned_entries += u64::from(self.is_scanning);
             }
             Err(error) => self.report(error, Lost::Entry(key)),
         }
         self.work.progress.done += 1;
-        if self.work.progress.done.is_multiple_of(REPORT_EVERY) { self.work.tick() } else { Ok(()) }
+        let is_due = self.work.progress.done.is_multiple_of(REPORT_EVERY_ENTRIES)
+            || self.unreported_bytes > REPORT_EVERY_BYTES;
+        if !is_due {
+            return Ok(());
+        }
+        self.unreported_bytes = 0;
+        self.work.tick()
     }
 }
 
