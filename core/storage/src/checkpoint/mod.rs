@@ -32,7 +32,7 @@ use walk::{Walk, Written};
 
 /// A checkpoint is due when the log has left this part of the file behind, within these bounds.
 const LOG_PART_OF_FILE: u64 = 16;
-const LOG_MIN_BYTES: u64 = 2 << 20;
+const LOG_MIN_BYTES: u64 = 8 << 20;
 const LOG_MAX_BYTES: u64 = 64 << 20;
 /// Less than this at the end of the file is left there.
 const TRIM_FROM_BYTES: u64 = 256 << 10;
