@@ -22,8 +22,8 @@ const RUN_BYTES: u64 = 1 << 20;
 enum Placing {
     /// Each block by itself, below this where that is possible, so that the end of the file empties.
     Each { below: u64 },
-    /// One after the other in a run of the file, of which so much is used.
-    Runs { run: Extent, used_bytes: u64 },
+    /// One after the other in a run of the file, of which so much is used; the next one is to have so many bytes.
+    Runs { run: Extent, used_bytes: u64, next_bytes: u64 },
 }
 
 /// A place for a payload of just that length.
@@ -62,9 +62,11 @@ impl BlockWriter {
         BlockWriter::new(checkpoint, Placing::Each { below })
     }
 
-    /// For blocks that a commit is going to name.
-    pub(crate) fn for_commit() -> BlockWriter {
-        BlockWriter::new(0, Placing::Runs { run: Extent { offset: 0, len_bytes: 0 }, used_bytes: 0 })
+    /// For blocks that a commit is going to name, about so many bytes of them.
+    pub(crate) fn for_commit(expected_bytes: u64) -> BlockWriter {
+        let run = Extent { offset: 0, len_bytes: 0 };
+        let next_bytes = expected_bytes.min(RUN_BYTES);
+        BlockWriter::new(0, Placing::Runs { run, used_bytes: 0, next_bytes })
     }
 
     /// Writes a block somewhere; says where.
@@ -116,10 +118,10 @@ impl BlockWriter {
                 self.allocated.push(extent);
                 extent
             }
-            Placing::Runs { run, used_bytes } => {
+            Placing::Runs { run, used_bytes, next_bytes } => {
                 if *used_bytes + len_bytes > run.len_bytes {
                     space.shrink_provisional(*run, *used_bytes);
-                    *run = space.allocate_below(len_bytes.max(RUN_BYTES), u64::MAX);
+                    *run = space.allocate_below(len_bytes.max(*next_bytes), u64::MAX);
                     space.set_provisional(*run);
                     *used_bytes = 0;
                     self.allocated.push(*run);
@@ -162,9 +164,16 @@ impl BlockWriter {
         if !(planted(Fault::DirectNotSynced) && matches!(self.placing, Placing::Runs { .. })) {
             self.sync(file)?;
         }
-        if let Placing::Runs { run, used_bytes } = &mut self.placing {
-            file.space.lock().shrink_provisional(*run, *used_bytes);
+        if let Placing::Runs { run, used_bytes, .. } = &mut self.placing {
+            let place = file.disk.place();
+            let file_len = file.disk.len().map_err(|error| Error::io("read the length of", place, &error))?;
+            let mut space = file.space.lock();
+            space.shrink_provisional(*run, *used_bytes);
             run.len_bytes = *used_bytes;
+            // What the run had behind the end of the file is not there to be promised to anybody.
+            space.cut_to(file_len);
+            drop(space);
+            file.log.claim_for_checkpoint(&file.space)?;
         }
         Ok(&self.allocated)
     }
@@ -176,7 +185,7 @@ impl BlockWriter {
             return;
         }
         let mut space = file.space.lock();
-        if let Placing::Runs { run, used_bytes } = &self.placing {
+        if let Placing::Runs { run, used_bytes, .. } = &self.placing {
             space.shrink_provisional(*run, *used_bytes);
         }
         self.allocated

@@ -3,14 +3,16 @@
 //! Whoever loads much would otherwise write everything twice, to the log and at the checkpoint. Small commits do not: an
 //! extra sync costs more than the bytes.
 
-use crate::block::{BlockKind, Sealed};
+use crate::block::{BLOCK_UNIT_BYTES, BlockKind, HEADER_BYTES, Sealed};
 use crate::block_writer::BlockWriter;
 use crate::error::Result;
 use crate::file_store::FileStore;
 use crate::pending::Pending;
+use crate::record::FreshValue;
 use crate::space::Extent;
 use crate::transaction::Transaction;
 use std::borrow::Cow;
+use std::sync::Arc;
 
 /// What was written for a commit.
 pub(crate) struct DirectValues {
@@ -48,7 +50,8 @@ pub(crate) fn write(
     if bytes == 0 || bytes < from_bytes {
         return Ok(None);
     }
-    let mut writer = BlockWriter::for_commit();
+    let room = |value: &Arc<FreshValue>| (value.len_bytes() + HEADER_BYTES) as u64 + BLOCK_UNIT_BYTES;
+    let mut writer = BlockWriter::for_commit(puts().flat_map(|(_, put)| put.fresh_values()).map(room).sum());
     let mut placed = Vec::new();
     let written = (|| {
         for (table, put) in puts() {

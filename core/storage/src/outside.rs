@@ -43,8 +43,9 @@ pub(crate) fn write(file: &FileStore, changes: &Unnumbered<'_>) -> Result<BlockP
         }
     }
     raw.extend_from_slice(changes.bytes);
+    let len_bytes = raw.len() as u64;
     let sealed = Sealed::new(BlockKind::Changes, OUTSIDE_LOG, Cow::Owned(raw), file.may_compress);
-    let mut writer = BlockWriter::for_commit();
+    let mut writer = BlockWriter::for_commit(len_bytes);
     let written = writer.write(file, &sealed).and_then(|pointer| writer.finish(file).map(|_| pointer));
     written.inspect_err(|_| writer.abandon(file))
 }

@@ -79,7 +79,8 @@ impl Store {
 
     pub(crate) fn build_table_as(&self, table: TableId) -> Result<TableBuilder> {
         self.shared().check_writable()?;
-        let writer = matches!(self.shared().medium, Medium::File(_)).then(BlockWriter::for_commit);
+        let writer =
+            matches!(self.shared().medium, Medium::File(_)).then(|| BlockWriter::for_commit(u64::MAX));
         Ok(TableBuilder {
             store: self.clone(),
             table: table.get(),

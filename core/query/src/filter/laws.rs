@@ -70,6 +70,52 @@ fn combined(operator: &str, queries: &[OwnedValue]) -> OwnedValue {
     document_of(&[(operator, array_of(queries))])
 }
 
+/// `{keyword: operand}`.
+fn keyword(name: &str, operand: OwnedValue) -> OwnedValue {
+    document_of(&[(name, operand)])
+}
+
+fn schema() -> impl Strategy<Value = OwnedValue> {
+    let names = || array_of(&[OwnedValue::string("a")]);
+    let leaf = prop_oneof![
+        prop_oneof![Just("object"), Just("array"), Just("number"), Just("string")]
+            .prop_map(|ty| keyword("type", OwnedValue::string(ty))),
+        (0..3i32).prop_map(|n| keyword("minimum", n.into())),
+        (0..3i32).prop_map(|n| keyword("maxProperties", n.into())),
+        (0..3i32).prop_map(|n| keyword("minItems", n.into())),
+        value().prop_map(|one| keyword("enum", array_of(&[one]))),
+        Just(keyword("required", names())),
+        Just(keyword("uniqueItems", true.into())),
+        Just(keyword("dependencies", keyword("b", names()))),
+        Just(keyword("additionalProperties", false.into())),
+    ];
+    leaf.prop_recursive(4, 16, 2, |inner| {
+        let pair = (inner.clone(), inner.clone());
+        prop_oneof![
+            pair.clone().prop_map(|(a, b)| keyword("properties", document_of(&[("a", a), ("b", b)]))),
+            pair.clone().prop_map(|(a, b)| document_of(&[("items", array_of(&[a])), ("additionalItems", b)])),
+            pair.clone().prop_map(|(a, b)| document_of(&[
+                ("patternProperties", keyword("^a", a)),
+                ("additionalProperties", b)
+            ])),
+            (pair, prop_oneof![Just("allOf"), Just("anyOf"), Just("oneOf")])
+                .prop_map(|((a, b), name)| keyword(name, array_of(&[a, b]))),
+            inner.clone().prop_map(|a| keyword("not", a)),
+            inner.clone().prop_map(|a| keyword("items", a)),
+            inner.prop_map(|a| keyword("dependencies", keyword("a", a))),
+        ]
+    })
+}
+
+/// No list of the account is empty: at each level something is named.
+fn has_reasons(account: RawDoc<'_>) -> bool {
+    const QUOTED: [&str; 4] = ["specifiedAs", "consideredValue", "duplicatedValue", "additionalItems"];
+    account.iter().filter(|field| !QUOTED.contains(&field.name())).all(|field| {
+        let inside = field.value.as_doc_or_array();
+        inside.is_none_or(|inside| !inside.is_empty() && has_reasons(inside))
+    })
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
@@ -114,6 +160,31 @@ proptest! {
             });
             // An ambiguous position is refused when the document is stored.
             prop_assert!(found || keys.is_err());
+        }
+    }
+
+    #[test]
+    fn schemas_combine_and_every_failure_has_its_reasons(
+        a in value(), b in value(), one in schema(), other in schema(),
+    ) {
+        let doc = document_of(&[("a", a), ("b", b)]);
+        let valid = |schema: &OwnedValue| holds(&keyword("$jsonSchema", schema.clone()), &doc);
+        let both = array_of(&[one.clone(), other.clone()]);
+        let (first, second) = (valid(&one), valid(&other));
+        prop_assert_eq!(valid(&keyword("not", one.clone())), !first);
+        prop_assert_eq!(valid(&keyword("allOf", both.clone())), first && second);
+        prop_assert_eq!(valid(&keyword("anyOf", both.clone())), first || second);
+        prop_assert_eq!(valid(&keyword("oneOf", both)), first != second);
+        if !first {
+            let rule = keyword("$jsonSchema", one);
+            let account = explain_failure(
+                rule.as_ref().as_doc().unwrap(),
+                &CompileContext::new(0),
+                doc.as_ref().as_doc().unwrap(),
+                &NoResources,
+            );
+            let details = RawDoc::framed(&account).unwrap().get("details").and_then(RawValue::as_doc);
+            prop_assert!(details.is_some_and(has_reasons), "{account:?}");
         }
     }
 

@@ -103,8 +103,9 @@ impl FileStore {
         let mut newest = self.newest.lock();
         self.poison.check()?;
         let _guard = PanicGuard(self);
+        // Readers may have gone since the last one, and this one needs room.
+        self.releases.free(&self.space);
         if self.is_up_to_date(shared, &newest) {
-            self.releases.free(&self.space);
             return Ok(());
         }
         let limit = self.loose_from();

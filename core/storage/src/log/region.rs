@@ -189,6 +189,13 @@ impl Log {
         spare.is_some()
     }
 
+    /// Sees to it that as much is free as the log holds: the checkpoint that is going to write it needs that. Who has
+    /// taken much of the file for something else asks for it.
+    pub(crate) fn claim_for_checkpoint(&self, space: &Mutex<Space>) -> Result<()> {
+        let in_log: u64 = self.writer.lock().regions.iter().map(|region| region.extent.len_bytes).sum();
+        claim_free(&*self.disk, space, in_log + self.outside_bytes())
+    }
+
     /// Sets a small part of the file aside, so that a full disk can be emptied: deletes need log, too.
     pub(crate) fn keep_for_deletes(&self, space: &Mutex<Space>) {
         let mut writer = self.writer.lock();

@@ -1,6 +1,7 @@
 //! Damaged bytes: right data or Corrupt, never a wrong answer, never a panic.
 
 use crate::crash::Checked;
+use crate::model::{Difference, ModelState, compare_table};
 use crate::world::{Habits, World, options};
 use multifora_storage::sim::{Keep, Random, SimDisk, Tear};
 use multifora_storage::*;
@@ -42,6 +43,26 @@ fn positions(image: &[u8], every: usize) -> Vec<usize> {
     positions
 }
 
+/// Every table gives what it holds, or the report names it, with a place in the file.
+fn gives_or_names(store: &Store, report: &VerifyReport, model: &ModelState) -> Checked {
+    for (&id, table) in &model.tables {
+        match compare_table(&store.snapshot(), id, table) {
+            Ok(()) => {}
+            Err(Difference::Failed(Error::Corrupt { .. })) => {
+                let in_table = |problem: &&Problem| problem.table == Some(TableId::from_u64(id));
+                let named = report.problems.iter().filter(in_table).any(|problem| {
+                    problem.lost != LostKeys::Nothing && problem.to_string().contains("at byte")
+                });
+                if !named {
+                    return Err(format!("table {id} cannot be read, and the report says {report:?}"));
+                }
+            }
+            Err(other) => return Err(format!("table {id}: {other}")),
+        }
+    }
+    Ok(())
+}
+
 /// Opens a damaged image in both ways and compares.
 fn check_damaged(world: &World, image: &[u8], what: &str) -> Checked {
     let newest = world.states.len() as u64 - 1;
@@ -62,10 +83,12 @@ fn check_damaged(world: &World, image: &[u8], what: &str) -> Checked {
             // It says that something is missing. What it gives must be right as far as it can be read, and whoever
             // may write has lost no commit.
             let sequence = store.stats().last_sequence;
-            let given = crate::world::holds(&store, &expected.states[sequence as usize]);
-            if !given || (!read_only && sequence != newest) {
-                return Err(format!("{what}, read only {read_only}: a wrong answer after commit {sequence}"));
+            if !read_only && sequence != newest {
+                return Err(format!("{what}: opened for writing after commit {sequence}"));
             }
+            gives_or_names(&store, &report, &expected.states[sequence as usize]).map_err(|found| {
+                format!("{what}, read only {read_only}, after commit {sequence}: {found}")
+            })?;
         }
     }
     Ok(())

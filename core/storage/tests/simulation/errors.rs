@@ -1,4 +1,4 @@
-//! Reads, writes and syncs that fail at call number N, once and for good, and disks that are full.
+//! Reads, writes and syncs that fail at call number N, once and for good.
 
 use crate::crash::{Checked, Life};
 use crate::world::{Habits, World, options};
@@ -112,51 +112,5 @@ fn calls_fail_everywhere() {
             fail_everywhere(&life, Call::Write, true, ErrorKind::StorageFull).unwrap();
             fail_everywhere(&life, Call::Write, false, ErrorKind::StorageFull).unwrap();
         }
-    }
-}
-
-/// Fills a disk to the brim, and empties it again by deletes.
-#[test]
-fn a_full_disk_is_a_clean_error_and_deletes_make_room() {
-    for capacity_kib in [700, 900, 1500, 2500, 3000, 5000, 9000, 20_000] {
-        let disk = SimDisk::new(capacity_kib);
-        disk.set_capacity(capacity_kib * 1024);
-        let store = Store::open_on(disk.clone(), &options()).unwrap();
-        let mut random = sim::Random::new(capacity_kib);
-        let mut stored = 0u64;
-        let mut put = |store: &Store, number: u64| {
-            let head: Vec<u8> = (0..2000).flat_map(|_| random.next().to_le_bytes()).collect();
-            let mut tx = store.begin();
-            tx.put(TableId::CATALOG, &number.to_be_bytes(), &head)?;
-            store.wait_durable(tx.commit()?.sequence)
-        };
-        let full = loop {
-            match put(&store, stored) {
-                Ok(()) => stored += 1,
-                Err(error) => break error,
-            }
-        };
-        assert!(matches!(full, Error::Full { .. }), "{full}");
-        assert!(stored >= capacity_kib / 120, "only {stored} records of 16 KiB in {capacity_kib} KiB");
-        assert_eq!(store.snapshot().count(TableId::CATALOG).unwrap(), stored);
-        assert!(store.verify().unwrap().is_clean());
-        // Deletes go through, one by one, and what they free can be used.
-        for number in 0..stored {
-            let mut tx = store.begin();
-            tx.delete(TableId::CATALOG, &number.to_be_bytes()).unwrap();
-            let committed = tx
-                .commit()
-                .unwrap_or_else(|error| panic!("delete {number} of {stored} in {capacity_kib} KiB: {error}"));
-            store.wait_durable(committed.sequence).unwrap();
-        }
-        // The log takes room, too, which was not needed while everything stood in it.
-        for number in 0..stored / 4 {
-            put(&store, number)
-                .unwrap_or_else(|error| panic!("put {number} of {stored} in {capacity_kib} KiB: {error}"));
-        }
-        drop(store);
-        let store = Store::open_on(disk, &options()).unwrap();
-        assert_eq!(store.snapshot().count(TableId::CATALOG).unwrap(), stored / 4);
-        assert!(store.verify().unwrap().is_clean());
     }
 }

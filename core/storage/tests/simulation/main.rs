@@ -9,10 +9,12 @@ mod crash;
 mod damage;
 mod errors;
 mod faults;
+mod full;
 mod held;
 mod long_lives;
 mod meanwhile;
 mod model;
+mod old_readers;
 mod world;
 
 use std::cell::Cell;

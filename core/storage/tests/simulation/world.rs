@@ -221,6 +221,20 @@ impl World {
         Ok(())
     }
 
+    /// Deletes all records, one table after the other.
+    pub fn delete_everything(&mut self, store: &Store) -> Result<()> {
+        let ids: Vec<u64> = self.newest().tables.keys().copied().collect();
+        for id in ids {
+            self.commit_with(store, |tx, model| {
+                let keys: Vec<Vec<u8>> = model.tables[&id].records.keys().cloned().collect();
+                model.table_mut(id).records.clear();
+                keys.iter().try_for_each(|key| tx.delete(TableId::from_u64(id), key).map(drop))
+            })?;
+            self.acknowledge(store)?;
+        }
+        Ok(())
+    }
+
     /// Ends everything that is held, which the store has to give exactly until then.
     pub fn let_go(&mut self) {
         self.held.drain(..).for_each(Held::end);
@@ -255,10 +269,4 @@ impl World {
         self.acknowledged = sequence;
         Ok(())
     }
-}
-
-/// Whether the store gives nothing but what the model holds: all of it, or an error that says that it is damaged.
-pub fn holds(store: &Store, model: &ModelState) -> bool {
-    use crate::model::Difference;
-    matches!(compare(&store.snapshot(), model), Ok(()) | Err(Difference::Failed(Error::Corrupt { .. })))
 }
