@@ -1,5 +1,6 @@
 //! `multifora check`: is the file sound? Status 0: yes, 1: no, 2: it could not be looked at.
 
+use crate::progress::{Waiting, interrupt_by_signal};
 use crate::{Failure, opening, size};
 use multiforadb::{CheckReport, DocBuilder, Interrupt, OwnedValue};
 use std::path::PathBuf;
@@ -18,14 +19,30 @@ pub(crate) struct Args {
 /// The status of a file that could not be looked at.
 const UNREADABLE: u8 = 2;
 
+/// What to do about damage.
+const RESCUE: &str = "restore a backup, or save what is readable with 'multifora salvage FILE NEW'";
+
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> Result<ExitCode, Failure> {
     let shown = args.file.display().to_string();
-    let database = opening::open_to_look(&args.file).map_err(|failure| match failure.is_damage() {
-        true => failure,
-        false => failure.status(UNREADABLE),
-    })?;
-    let checked = database.check(&Interrupt::new());
+    let database = match opening::open_to_look(&args.file) {
+        Ok(database) => database,
+        Err(failure) if !failure.is_damage() => return Err(failure.status(UNREADABLE)),
+        Err(failure) => {
+            // Scripts are told of damage in one way, wherever it is.
+            if args.json {
+                let problems = vec![failure.text().to_owned()];
+                let report = CheckReport { problems, problem_count: 1, ..CheckReport::default() };
+                println!("{}", opening::to_json(&to_document(&report)));
+            }
+            return Err(failure);
+        }
+    };
+    let interrupt = Interrupt::new();
+    interrupt_by_signal(&interrupt)?;
+    let waiting = Waiting::begin("checking");
+    let checked = database.check(&interrupt);
+    waiting.end();
     // It was only read; the report is what counts.
     let _ = database.close();
     let report = checked.map_err(|error| {
@@ -62,8 +79,8 @@ fn print(path: &str, report: &CheckReport) {
     }
     let verdict = match report.problem_count {
         0 => String::from("sound"),
-        1 => String::from("1 problem; restore a backup, or save what is readable"),
-        n => format!("{n} problems; restore a backup, or save what is readable"),
+        1 => format!("1 problem; {RESCUE}"),
+        n => format!("{n} problems; {RESCUE}"),
     };
     println!(
         "{path}: {verdict} (collections: {}, documents: {}, index entries: {}, in use: {})",

@@ -1,11 +1,15 @@
-//! The `multifora` command: serve a file, run commands on it, look into it, check it.
+//! The `multifora` command: serve a file, run commands on it, look into it, check it, copy and save it.
 //!
 //! A door and nothing more: it parses its arguments, calls the library, prints. Results go to standard output,
 //! everything else to standard error; an error is one line that says what, where and what to do. Exit status: 0 done,
 //! 1 failed (for `check`: the file is damaged), 2 not even begun (`check` could not read the file; bad arguments).
 
+mod backup;
 mod check;
+mod compact;
 mod opening;
+mod progress;
+mod salvage;
 mod serve;
 mod shell;
 mod size;
@@ -32,6 +36,12 @@ enum Command {
     Stats(stats::Args),
     /// Check a file: every block, document and index entry
     Check(check::Args),
+    /// Copy a file into a new one that holds no free space
+    Backup(backup::Args),
+    /// Make a file as small as its data allows
+    Compact(compact::Args),
+    /// Save what is readable of a damaged file into a new one
+    Salvage(salvage::Args),
 }
 
 /// Why the command failed, and with which status it ends.
@@ -58,6 +68,11 @@ impl Failure {
         Failure { line, ..self }
     }
 
+    /// What went wrong.
+    pub(crate) fn text(&self) -> &str {
+        &self.line
+    }
+
     /// Whether the file itself is what is wrong.
     pub(crate) fn is_damage(&self) -> bool {
         self.is_damage
@@ -77,6 +92,9 @@ fn main() -> ExitCode {
         Command::Shell(args) => shell::run(&args),
         Command::Stats(args) => stats::run(&args),
         Command::Check(args) => check::run(&args),
+        Command::Backup(args) => backup::run(&args),
+        Command::Compact(args) => compact::run(&args),
+        Command::Salvage(args) => salvage::run(&args),
     };
     match done {
         Ok(status) => status,

@@ -1,5 +1,8 @@
 //! Sizes as people write them: `256MiB`, `1G`, `65536`.
 
+use crate::Failure;
+use std::path::Path;
+
 /// Units by their first letter, each 1,024 times the one before.
 const UNITS: &[char] = &['k', 'm', 'g', 't'];
 
@@ -32,6 +35,14 @@ pub(crate) fn show(bytes: u64) -> String {
         (scaled, unit) = (scaled / 1024.0, next);
     }
     if unit == "bytes" { format!("{bytes} bytes") } else { format!("{scaled:.1} {unit}") }
+}
+
+/// The length of a file.
+pub(crate) fn of_file(path: &Path) -> Result<u64, Failure> {
+    match std::fs::metadata(path) {
+        Ok(metadata) => Ok(metadata.len()),
+        Err(error) => Err(Failure::new(format!("cannot look at {}: {error}", path.display()))),
+    }
 }
 
 #[cfg(test)]

@@ -33,7 +33,11 @@ fn to_document(stats: &DatabaseStats) -> Vec<u8> {
         .count("freeBytes", stats.free_bytes)
         .count("logBytes", stats.log_bytes);
     out.count("entries", stats.entries).count("lastSequence", stats.last_sequence);
+    out.count("durableSequence", stats.durable_sequence);
+    out.count("checkpointSequence", stats.checkpoint_sequence);
     out.count("replayedCommits", stats.replayed_commits);
+    out.count("cacheBytes", stats.cache_bytes).count("cachedBytes", stats.cached_bytes);
+    out.count("blocksRead", stats.blocks_read);
     out.start_array("collections");
     for collection in &stats.collections {
         out.push_start_doc().str("ns", &collection.ns).count("documents", collection.documents);
@@ -54,6 +58,12 @@ fn print(path: &str, stats: &DatabaseStats) {
     println!(
         "  commits   {} ({} of them after the last checkpoint)",
         stats.last_sequence, stats.replayed_commits
+    );
+    println!(
+        "  cache     {} of {} ({} blocks read for this)",
+        size::show(stats.cached_bytes),
+        size::show(stats.cache_bytes),
+        stats.blocks_read
     );
     println!("  collections");
     let width = stats.collections.iter().map(|c| c.ns.len()).max().unwrap_or(0);

@@ -19,8 +19,22 @@ pub struct DatabaseStats {
     pub entries: u64,
     /// Number of the newest commit.
     pub last_sequence: u64,
+    /// The newest commit that is on the disk.
+    pub durable_sequence: u64,
+    /// The newest commit that the last checkpoint holds.
+    pub checkpoint_sequence: u64,
+    /// Checkpoints since the file was opened.
+    pub checkpoints: u64,
     /// Commits that opening found in the log, after the last checkpoint.
     pub replayed_commits: u64,
+    /// Syncs of the log since the file was opened; commits share them.
+    pub log_syncs: u64,
+    /// Memory that cached data takes.
+    pub cached_bytes: u64,
+    /// The most that `cached_bytes` may become.
+    pub cache_bytes: u64,
+    /// Blocks read from the file since it was opened.
+    pub blocks_read: u64,
     /// Every collection, by database and name.
     pub collections: Vec<CollectionStats>,
 }
@@ -45,7 +59,14 @@ pub(crate) fn gather(database: &Database) -> Result<DatabaseStats> {
         log_bytes: storage.log_bytes,
         entries: storage.entries,
         last_sequence: storage.last_sequence,
+        durable_sequence: storage.durable_sequence,
+        checkpoint_sequence: storage.checkpoint_sequence,
+        checkpoints: storage.checkpoints,
         replayed_commits: database.replayed_commits(),
+        log_syncs: storage.log_syncs,
+        cached_bytes: storage.cached_bytes,
+        cache_bytes: database.options().cache_size_bytes() as u64,
+        blocks_read: storage.blocks_read,
         collections: Vec::new(),
     };
     let snapshot = database.store().snapshot();

@@ -7,7 +7,7 @@ use crate::copy::{OnProgress, into_new_file};
 use crate::disk::{Disk, LockMode, RealDisk};
 use crate::error::{Error, Result};
 use crate::options::Options;
-use crate::store::{Medium, Store};
+use crate::store::Store;
 use std::fs::Metadata;
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -36,11 +36,6 @@ pub fn compact(path: &Path, options: &Options, on_progress: OnProgress<'_>) -> R
     let disk: Arc<dyn Disk> = Arc::new(RealDisk::open(&path, false, false).map_err(error_at)?);
     let reading = Options { read_only: true, background: false, ..options.clone() };
     let source = Store::open_with_lock(Arc::clone(&disk), &reading, LockMode::Exclusive)?;
-    if let Medium::ReadOnly(file) = &source.shared().medium
-        && let Some(damage) = &file.damage
-    {
-        return Err(damage.clone());
-    }
     let before = std::fs::metadata(&path).map_err(error_at)?;
     let temporary = temporary_beside(&path);
     let writing = Options { read_only: false, create: true, ..options.clone() };

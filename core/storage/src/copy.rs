@@ -9,7 +9,7 @@ use crate::ids::TableId;
 use crate::options::{Location, Options};
 use crate::range::{Direction, KeyRange};
 use crate::read::Read;
-use crate::store::Store;
+use crate::store::{Medium, Store};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -49,6 +49,12 @@ impl Store {
     }
 
     pub(crate) fn copy_into(&self, target: Store, on_progress: OnProgress<'_>) -> Result<()> {
+        if let Medium::ReadOnly(file) = &self.shared().medium
+            && let Some(damage) = &file.damage
+        {
+            // What can be read is older than what was acknowledged: a copy of it would look whole.
+            return Err(damage.clone());
+        }
         let snapshot = self.snapshot();
         let mut tables = Vec::new();
         let mut progress = CopyProgress::default();
