@@ -27,7 +27,7 @@ pub enum Durability {
 /// The options of [`Store::open`](crate::Store::open).
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Bytes of memory for cached data. The first stage holds everything in memory and does not use it.
+    /// Bytes of memory for blocks that were read. What commits changed since the last checkpoint comes on top.
     pub cache_bytes: usize,
     /// When a commit counts as done.
     pub durability: Durability,

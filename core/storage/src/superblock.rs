@@ -99,7 +99,11 @@ impl Superblock {
             return None;
         }
         let mut reader = Reader::new(copy.get(CHECKED_FROM..)?);
-        let (_format, _flags) = (reader.u32()?, reader.u32()?);
+        let (_format, flags) = (reader.u32()?, reader.u32()?);
+        // A flag says that something is otherwise than this build knows it.
+        if flags != 0 {
+            return None;
+        }
         let uuid = reader.bytes(16)?.try_into().ok()?;
         let [number, checkpoint, sequence, generation, next_table] =
             [reader.u64()?, reader.u64()?, reader.u64()?, reader.u64()?, reader.u64()?];

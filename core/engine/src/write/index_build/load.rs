@@ -104,9 +104,7 @@ fn who_holds(build: &Build<'_>, index: &IndexInfo, key: &[u8], rows: [RowId; 2])
     let collection = build.find(&snapshot)?;
     let holder = |row| record_with_key(&snapshot, &collection, index, key, row);
     match (holder(rows[0])?, holder(rows[1])?) {
-        (Some(_), Some(stored)) => {
-            Err(duplicate_key_error(&collection.ns, index, &stored.view()?, key))
-        }
+        (Some(_), Some(stored)) => Err(duplicate_key_error(&collection.ns, index, &stored.view()?, key)),
         (first, second) => Ok([first.is_some(), second.is_some()]),
     }
 }
