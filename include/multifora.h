@@ -229,6 +229,12 @@ typedef struct {
     int32_t reserved;
 } mf_serve_options;
 
+/**
+ * Told now and then how far long work is: `done` of `total` records. Return 0 to go on; anything else stops the work,
+ * which then fails with code 11601, Interrupted. Called on the thread that does the work; must not unwind.
+ */
+typedef int32_t (*mf_progress)(uint64_t done, uint64_t total, void *user_data);
+
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
@@ -370,6 +376,17 @@ int32_t mf_server_port(const mf_server *server);
  * whatever the status says. The database stays open. NULL is a no-op.
  */
 int32_t mf_server_stop(mf_server *server, mf_error *error);
+
+/**
+ * Writes the database as it is now into the new file at `path`, while other threads go on reading and
+ * writing; what they commit later is not in it. The file must not exist, and none is left when this fails.
+ * `progress` may be NULL; it is given `user_data`. `mf_interrupt` stops it like a command.
+ */
+int32_t mf_database_backup(mf_database *database,
+                           const char *path,
+                           mf_progress progress,
+                           void *user_data,
+                           mf_error *error);
 
 /**
  * Turns one Extended JSON (v2, relaxed or canonical) object into a BSON document. `json` need not be

@@ -18,10 +18,12 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 #if defined(__cpp_exceptions) || defined(_CPPUNWIND)
 #define MULTIFORA_EXCEPTIONS 1
+#include <exception>
 #include <stdexcept>
 #endif
 
@@ -131,6 +133,35 @@ private:
 
 inline void close_database(mf_database *raw) { mf_close(raw, nullptr); }
 inline void stop_server(mf_server *raw) { mf_server_stop(raw, nullptr); }
+
+// Hands mf_progress on to a callable, and keeps what that throws from unwinding through C.
+template <class Progress> struct ProgressCall {
+    std::remove_reference_t<Progress> &progress;
+#ifdef MULTIFORA_EXCEPTIONS
+    std::exception_ptr thrown = nullptr;
+#endif
+
+    static std::int32_t forward(std::uint64_t done, std::uint64_t total, void *user_data) {
+        auto &call = *static_cast<ProgressCall *>(user_data);
+#ifdef MULTIFORA_EXCEPTIONS
+        try {
+            return call.progress(done, total) ? 0 : 1;
+        } catch (...) {
+            call.thrown = std::current_exception();
+            return 1;
+        }
+#else
+        return call.progress(done, total) ? 0 : 1;
+#endif
+    }
+
+    void rethrow() const {
+#ifdef MULTIFORA_EXCEPTIONS
+        if (thrown)
+            std::rethrow_exception(thrown);
+#endif
+    }
+};
 
 #ifdef MULTIFORA_EXCEPTIONS
 inline void raise(const Status &status) {
@@ -278,6 +309,16 @@ public:
         return Server(server);
     }
     void interrupt(Status &status) { status.set(mf_interrupt(get(), status.slot())); }
+    // Writes the database as it is now into a new file. `progress(done, total)` is called now and then and returns
+    // whether to go on; it must not throw where exceptions are off.
+    template <class Progress> void backup(const std::string &path, Progress &&progress, Status &status) {
+        detail::ProgressCall<Progress> call{progress};
+        status.set(mf_database_backup(get(), path.c_str(), call.forward, &call, status.slot()));
+        call.rethrow();
+    }
+    void backup(const std::string &path, Status &status) {
+        status.set(mf_database_backup(get(), path.c_str(), nullptr, nullptr, status.slot()));
+    }
 
     mf_database *get() const noexcept { return handle_.get(); }
 
@@ -313,6 +354,18 @@ public:
     void interrupt() {
         Status status;
         interrupt(status);
+        detail::raise(status);
+    }
+    // What `progress` throws stops the backup and comes out of this call.
+    template <class Progress, class = std::enable_if_t<!std::is_same_v<std::decay_t<Progress>, Status>>>
+    void backup(const std::string &path, Progress &&progress) {
+        Status status;
+        backup(path, std::forward<Progress>(progress), status);
+        detail::raise(status);
+    }
+    void backup(const std::string &path) {
+        Status status;
+        backup(path, status);
         detail::raise(status);
     }
 #endif

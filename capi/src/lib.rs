@@ -8,8 +8,9 @@
 //! boundary. A panic marks the database handle as poisoned, and every later call on it fails.
 //!
 //! Module order (each may use those before it): `status` · `guard` · `input` · `bytes` · `database` ·
-//! `session` · `command` · `cursor` · `server` · `json` · `version`.
+//! `backup` · `session` · `command` · `cursor` · `server` · `json` · `version`.
 
+pub mod backup;
 pub mod bytes;
 pub mod command;
 pub mod cursor;

@@ -5,8 +5,8 @@
 use std::path::Path;
 
 /// The order in which a reader meets things.
-const SOURCES: [&str; 9] =
-    ["version", "status", "bytes", "database", "session", "command", "cursor", "server", "json"];
+const SOURCES: [&str; 10] =
+    ["version", "status", "bytes", "database", "session", "command", "cursor", "server", "backup", "json"];
 
 fn generate(folder: &Path) -> String {
     let preamble = std::fs::read_to_string(folder.join("header.h.in")).unwrap();

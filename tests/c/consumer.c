@@ -401,6 +401,45 @@ static void interrupt(void) {
     CHECK_STATUS(mf_close(db, &error), MF_OK);
 }
 
+struct seen {
+    int calls;
+    int stop_at;
+    uint64_t done, total;
+};
+
+static int32_t see(uint64_t done, uint64_t total, void *user_data) {
+    struct seen *seen = user_data;
+    CHECK(done <= total);
+    seen->done = done;
+    seen->total = total;
+    return ++seen->calls == seen->stop_at;
+}
+
+static void backup(void) {
+    mf_database *db = open_file();
+    mf_error error;
+    insert_many(db, "copied", MANY * 5);
+    char copy[4200];
+    snprintf(copy, sizeof copy, "%s.copy", path);
+    /* Stopped: nothing is left of it. */
+    struct seen seen = {0, 1, 0, 0};
+    CHECK_STATUS(mf_database_backup(db, copy, see, &seen, &error), MF_ERROR);
+    CHECK(error.code == 11601 && seen.calls == 1);
+    CHECK(access(copy, F_OK) != 0);
+    seen = (struct seen){0, 0, 0, 0};
+    CHECK_STATUS(mf_database_backup(db, copy, see, &seen, &error), MF_OK);
+    CHECK(seen.calls > 2 && seen.done == seen.total && seen.total >= MANY * 5);
+    /* Not over a file, and not without a path. */
+    CHECK_STATUS(mf_database_backup(db, copy, NULL, NULL, &error), MF_ERROR);
+    CHECK(strstr(error.message, copy) != NULL);
+    CHECK_STATUS(mf_database_backup(db, NULL, NULL, NULL, &error), MF_MISUSE);
+    CHECK_STATUS(mf_database_backup(NULL, copy, NULL, NULL, &error), MF_MISUSE);
+    CHECK_STATUS(mf_close(db, &error), MF_OK);
+    CHECK_STATUS(mf_open(copy, NULL, &db, &error), MF_OK);
+    run_expecting(db, "{\"count\": \"copied\"}", "\"n\":5000");
+    CHECK_STATUS(mf_close(db, &error), MF_OK);
+}
+
 static const struct {
     const char *name;
     void (*run)(void);
@@ -415,6 +454,7 @@ static const struct {
     {"serve", serve},
     {"threads", threads},
     {"interrupt", interrupt},
+    {"backup", backup},
 };
 
 int main(int argc, char **argv) {

@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <type_traits>
@@ -105,6 +106,35 @@ static void serve(const std::string &path) {
     CHECK(in_destructor.port() > 0);
 }
 
+static void backup(const std::string &path) {
+    Database db = Database::open(path);
+    const std::string copy = path + ".copy", never = path + ".never";
+    std::uint64_t last = 0, all = 0;
+    db.backup(copy, [&](std::uint64_t done, std::uint64_t total) {
+        last = done;
+        all = total;
+        return true;
+    });
+    CHECK(all > 0 && last == all);
+    Database copied = Database::open(copy);
+    CHECK(contains(run(copied, R"({"count": "t"})"), "\"n\":40"));
+    Status status;
+    db.backup(copy, status);
+    CHECK(!status && std::string(status.message()).find(copy) != std::string::npos);
+    db.backup(never, [](std::uint64_t, std::uint64_t) { return false; }, status);
+    CHECK(status.code() == 11601);
+    try {
+        db.backup(never, [](std::uint64_t, std::uint64_t) -> bool { throw std::out_of_range("mine"); });
+        CHECK(!"what the callback throws must come out");
+    } catch (const std::out_of_range &thrown) {
+        CHECK(std::string(thrown.what()) == "mine");
+    }
+    mf_open_options existing = {};
+    existing.size = sizeof existing;
+    existing.flags = MF_OPEN_EXISTING;
+    CHECK(Database::open(never, &existing, status).get() == nullptr);
+}
+
 int main(int argc, char **argv) {
     if (argc != 2) {
         std::fprintf(stderr, "usage: %s FOLDER\n", argv[0]);
@@ -116,6 +146,7 @@ int main(int argc, char **argv) {
         {"errors", errors},
         {"sessions and threads", sessions_and_threads},
         {"serve", serve},
+        {"backup", backup},
     };
     try {
         for (const auto &[name, run_subject] : subjects) {
