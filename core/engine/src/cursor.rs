@@ -10,6 +10,7 @@ use crate::context::CommandContext;
 use crate::interrupt::Interrupt;
 use crate::limits::{CURSOR_IDLE, DEFAULT_FIRST_BATCH_DOCS, MAX_BATCH_BYTES, MAX_OPEN_CURSORS};
 use multifora_model::{DocBuilder, DocumentView, ElementType, Error, ErrorCode, RawDoc, Result};
+use multifora_storage::Snapshot;
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -28,6 +29,16 @@ pub trait BatchSource: Send {
     /// Offers documents to `batch` until [`Batch::wants_more`] says no, [`Batch::offer`] refuses one (which must
     /// then be offered first in the next batch), or there are none left.
     fn next_batch(&mut self, interrupt: &Interrupt, batch: &mut Batch<'_>) -> Result<Progress>;
+
+    /// Goes on with the newest snapshot when its own is too old, if its order allows that: then every document still
+    /// comes once. Otherwise the next batch says that the snapshot is too old.
+    ///
+    /// # Errors
+    /// Storage errors.
+    fn renew(&mut self, newest: &dyn Fn() -> Snapshot) -> Result<()> {
+        let _ = newest;
+        Ok(())
+    }
 }
 
 /// The batch being written into a reply.
@@ -132,6 +143,9 @@ pub(crate) fn fetch_more(
 ) -> Result<()> {
     let registry = ctx.database.cursors();
     let (mut checked_out, interrupt) = registry.check_out(ctx, id, ns)?;
+    if let Some(source) = &mut checked_out.source {
+        source.renew(&|| ctx.database.store().snapshot())?;
+    }
     reply.start_doc("cursor");
     let max_docs = batch_size.unwrap_or(u64::MAX);
     // On an error the checked-out cursor is dropped, which removes it from the registry.

@@ -175,8 +175,12 @@ impl Pages {
         self.pager.as_ref().ok_or(Error::Misuse { what: "a store in memory has no file to read" })
     }
 
+    pub(crate) fn is_revoked(&self) -> bool {
+        self.is_revoked.load(Ordering::Acquire)
+    }
+
     fn check(&self) -> Result<()> {
-        if self.is_revoked.load(Ordering::Acquire) { Err(Error::SnapshotTooOld) } else { Ok(()) }
+        if self.is_revoked() { Err(Error::SnapshotTooOld) } else { Ok(()) }
     }
 
     /// Reads through the cache.

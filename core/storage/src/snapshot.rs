@@ -21,6 +21,12 @@ impl Snapshot {
         Sequence::from_u64(self.state.sequence)
     }
 
+    /// Whether it has lost the right to read, so that the file does not grow without bound: what it has not read
+    /// already is [`Error::SnapshotTooOld`].
+    pub fn is_too_old(&self) -> bool {
+        self.state.pages.is_revoked()
+    }
+
     /// The row number that the table's next append was going to get.
     pub fn next_row(&self, table: TableId) -> Result<RowId> {
         Ok(RowId::from_u64(self.table(table)?.next_row))

@@ -72,6 +72,18 @@ impl BatchSource for RowBatches {
         }
         Ok(if self.rows.is_at_end() { Progress::Exhausted } else { Progress::More })
     }
+
+    fn renew(&mut self, newest: &dyn Fn() -> Snapshot) -> Result<()> {
+        if self.snapshot.is_too_old() {
+            // What was refused is found again: its values may not be readable any more.
+            let again = self.pending.as_ref().map(|(row, _)| row.id);
+            let snapshot = newest();
+            if self.rows.renew(&snapshot, again)? {
+                (self.snapshot, self.pending) = (snapshot, None);
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Offers a row's document, or what was made of it; its values go from storage straight into the batch.

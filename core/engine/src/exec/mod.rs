@@ -155,6 +155,22 @@ impl RowStream {
         }
     }
 
+    /// Goes on over other reads behind the last row, or at the row `again`, which then counts as not given. False when
+    /// the order of the rows is not the table's: nothing has changed then.
+    ///
+    /// # Errors
+    /// Storage errors.
+    pub fn renew(&mut self, reads: &dyn Read, again: Option<RowId>) -> Result<bool> {
+        let is_in_table_order = matches!(self.order, Order::AsFound);
+        if !is_in_table_order || !self.found.source.renew(reads, self.found.records, again)? {
+            return Ok(false);
+        }
+        if let (Some(_), Some(left)) = (again, &mut self.left) {
+            *left += 1;
+        }
+        Ok(true)
+    }
+
     /// True once it is known, without reading on, that no row will come.
     pub fn is_at_end(&self) -> bool {
         self.left == Some(0) || matches!(&self.order, Order::Sorted(sorted) if sorted.is_empty())

@@ -64,6 +64,16 @@ impl BatchSource for PipelineBatches {
         }
         Ok(Progress::More)
     }
+
+    fn renew(&mut self, newest: &dyn Fn() -> Snapshot) -> Result<()> {
+        if let (true, Input::Rows(rows)) = (self.snapshot.is_too_old(), &mut self.input) {
+            let snapshot = newest();
+            if rows.renew(&snapshot, None)? {
+                self.snapshot = snapshot;
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Runs a pipeline to its end without keeping anything; gives the number of documents (for explain).

@@ -30,6 +30,9 @@ pub struct Source {
     kind: Kind,
     /// Rows given already, where a row can come more than once.
     seen: Option<HashSet<RowId>>,
+    /// The last row of a table that was looked at.
+    last: Option<RowId>,
+    backwards: bool,
     /// What has been looked at so far.
     pub examined: Examined,
 }
@@ -69,7 +72,24 @@ impl Source {
                 Kind::Union { waiting: scans.clone().into_iter(), current: None }
             }
         };
-        Ok(Source { kind, seen, examined: Examined::default() })
+        let backwards = matches!(access, Access::Table { backwards: true });
+        Ok(Source { kind, seen, last: None, backwards, examined: Examined::default() })
+    }
+
+    /// Goes on over other reads behind the last row, or at `again`; false for anything but a table in its own order.
+    pub fn renew(&mut self, reads: &dyn Read, records: TableId, again: Option<RowId>) -> Result<bool> {
+        let Kind::Table(scan) = &mut self.kind else { return Ok(false) };
+        let from = match (again, self.last) {
+            (Some(row), _) => Bound::Included(row.to_key().to_vec()),
+            (None, Some(row)) => Bound::Excluded(row.to_key().to_vec()),
+            (None, None) => Bound::Unbounded,
+        };
+        let range = match self.backwards {
+            false => KeyRange { lower: from, upper: Bound::Unbounded },
+            true => KeyRange { lower: Bound::Unbounded, upper: from },
+        };
+        *scan = reads.scan(records, range, direction(self.backwards)).map_err(from_storage)?;
+        Ok(true)
     }
 
     /// The next candidate for which `wanted` holds, when a table is scanned; from an index, the next one
@@ -84,7 +104,9 @@ impl Source {
             interrupt.check()?;
             let row = match &mut self.kind {
                 Kind::Nothing => None,
-                Kind::Table(scan) => return next_in_table(scan, interrupt, &mut self.examined, wanted),
+                Kind::Table(scan) => {
+                    return next_in_table(scan, interrupt, (&mut self.examined, &mut self.last), wanted);
+                }
                 Kind::Id(lookup) => match lookup.take() {
                     Some(lookup) => find_by_id(reads, &lookup, &mut self.examined)?,
                     None => None,
@@ -119,16 +141,16 @@ impl Source {
 fn next_in_table(
     scan: &mut Scan,
     interrupt: &Interrupt,
-    examined: &mut Examined,
+    (examined, last): (&mut Examined, &mut Option<RowId>),
     wanted: &mut dyn FnMut(&DocumentView<'_>) -> Result<bool>,
 ) -> Result<Option<Candidate>> {
     while let Some(entry) = scan.next().map_err(from_storage)? {
         interrupt.check()?;
         examined.docs += 1;
+        let row = RowId::from_key(entry.key).ok_or_else(|| Error::internal("a row's key is not 8 bytes"))?;
+        *last = Some(row);
         let stored = Stored::new(entry);
         if wanted(&stored.view()?)? {
-            let row =
-                RowId::from_key(entry.key).ok_or_else(|| Error::internal("a row's key is not 8 bytes"))?;
             return Ok(Some(Candidate { row, stored: Some(stored.keep()) }));
         }
     }
