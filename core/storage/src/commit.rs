@@ -25,7 +25,7 @@ const QUEUE_BYTES: usize = 16 << 20;
 /// Log regions that may wait for a checkpoint before commits are slowed down, a millisecond for each more.
 const LAG_FREE: u64 = 3;
 /// Log regions that may wait for a checkpoint before commits wait too.
-const LAG_LIMIT: u64 = 16;
+const LAG_LIMIT: u64 = 8;
 
 /// Bytes of changes outside the log that may wait for a checkpoint before commits wait too, at least.
 const OUTSIDE_LIMIT_BYTES: u64 = 16 << 20;

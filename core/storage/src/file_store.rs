@@ -4,7 +4,7 @@
 //! checkpoint, log; then a fresh log region and one superblock that names the old roots, the old regions with their
 //! ends and the new region. Nothing that was read is changed. Order of creating: zeros, sync, superblock, directory.
 
-use crate::checkpoint::{Newest, Releases, load};
+use crate::checkpoint::{Newest, Releases, load, log_max_bytes};
 use crate::disk::{Disk, LockMode};
 use crate::error::{Error, Result};
 use crate::fault::{Fault, planted};
@@ -39,6 +39,8 @@ pub(crate) struct FileStore {
     pub(crate) newest: Mutex<Newest>,
     pub(crate) releases: Releases,
     pub(crate) may_compress: bool,
+    /// See [`log_max_bytes`](crate::checkpoint::log_max_bytes).
+    pub(crate) log_max_bytes: u64,
 }
 
 /// A file that is open for reading.
@@ -268,12 +270,20 @@ fn start_log(
     let queue = Queue::new(region.ordinal, region.room_bytes());
     let writer = Writer::new(older, region, state.sequence, next.checkpoint, generation);
     let poison = Arc::new(Poison::default());
-    let log = Log::new(Arc::clone(&disk), Arc::clone(&poison), writer, state.sequence, options.compress);
+    let log_max_bytes = log_max_bytes(options.cache_bytes);
+    let log = Log::new(
+        Arc::clone(&disk),
+        Arc::clone(&poison),
+        writer,
+        state.sequence,
+        options.compress,
+        log_max_bytes / 2,
+    );
     log.add_outside(pending.outside_bytes());
     let newest = Mutex::new(Newest::new(next, tables_tree));
     let releases = Releases::new(options.tuning.pinned_min_bytes);
     releases.begin_epoch(&state.pages);
     let (space, may_compress) = (Mutex::new(space), options.compress);
-    let file = FileStore { disk, pager, poison, log, space, newest, releases, may_compress };
+    let file = FileStore { disk, pager, poison, log, space, newest, releases, may_compress, log_max_bytes };
     Ok(Opened { file, state, queue, pending, wants_checkpoint })
 }

@@ -30,10 +30,18 @@ use relocate::Relocation;
 use std::sync::Arc;
 use walk::{Walk, Written};
 
-/// A checkpoint is due when the log has left this part of the file behind, within these bounds.
+/// A checkpoint is due when the log has left this part of the file behind, within these bounds; what it holds is in
+/// memory until then, so a small cache makes checkpoints come sooner.
 const LOG_PART_OF_FILE: u64 = 16;
 const LOG_MIN_BYTES: u64 = 8 << 20;
 const LOG_MAX_BYTES: u64 = 64 << 20;
+const LOG_PART_OF_CACHE: u64 = 4;
+
+/// Bytes of log after which a checkpoint is due at the latest, with a cache of this size.
+pub(crate) fn log_max_bytes(cache_bytes: usize) -> u64 {
+    (cache_bytes as u64 / LOG_PART_OF_CACHE).clamp(LOG_MIN_BYTES, LOG_MAX_BYTES)
+}
+
 /// Less than this at the end of the file is left there.
 const TRIM_FROM_BYTES: u64 = 256 << 10;
 
@@ -95,7 +103,7 @@ impl FileStore {
     /// entries, so it waits longer in a large file.
     pub(crate) fn wants_checkpoint(&self) -> bool {
         let old_bytes = self.log.old_bytes() + self.log.outside_bytes();
-        old_bytes >= (self.space.lock().end() / LOG_PART_OF_FILE).clamp(LOG_MIN_BYTES, LOG_MAX_BYTES)
+        old_bytes >= (self.space.lock().end() / LOG_PART_OF_FILE).clamp(LOG_MIN_BYTES, self.log_max_bytes)
     }
 
     /// Takes a checkpoint, unless the last one holds everything.

@@ -43,6 +43,8 @@ pub(crate) struct Log {
     queued_bytes: AtomicUsize,
     outside_bytes: AtomicU64,
     may_compress: bool,
+    /// Regions do not grow beyond this.
+    region_max_bytes: u64,
 }
 
 struct Group {
@@ -65,6 +67,7 @@ impl Log {
         writer: Writer,
         sequence: u64,
         may_compress: bool,
+        region_max_bytes: u64,
     ) -> Log {
         Log {
             disk,
@@ -81,6 +84,7 @@ impl Log {
             queued_bytes: AtomicUsize::new(0),
             outside_bytes: AtomicU64::new(0),
             may_compress,
+            region_max_bytes,
         }
     }
 

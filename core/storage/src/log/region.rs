@@ -13,8 +13,8 @@ use parking_lot::Mutex;
 
 /// The first region of a new file.
 pub(crate) const FIRST_REGION_BYTES: u64 = 256 << 10;
-/// Regions grow up to a part of the file, but at least and at most to these sizes.
-const REGION_GROWTH_BYTES: std::ops::RangeInclusive<u64> = 4 << 20..=64 << 20;
+/// Regions grow up to a part of the file, but at least to this size.
+const REGION_GROWTH_MIN_BYTES: u64 = 4 << 20;
 const REGION_PART_OF_FILE: u64 = 32;
 /// The last two units of a region are for the two copies of the frame that names the next one.
 pub(super) const EXTENSION_BYTES: u64 = 2 * UNIT_BYTES;
@@ -140,7 +140,7 @@ impl Log {
             space.lock().release(spare);
         }
         let part = (space.lock().end() / REGION_PART_OF_FILE).next_power_of_two();
-        let largest = part.clamp(*REGION_GROWTH_BYTES.start(), *REGION_GROWTH_BYTES.end());
+        let largest = part.clamp(REGION_GROWTH_MIN_BYTES, self.region_max_bytes);
         let wanted = (last_bytes * 2).clamp(FIRST_REGION_BYTES, largest).max(least);
         // On a disk that is nearly full a smaller one has to do.
         for len_bytes in [wanted, FIRST_REGION_BYTES.max(least), KEPT_FOR_DELETES_BYTES.max(least)] {
