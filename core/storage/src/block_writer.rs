@@ -8,6 +8,7 @@ use crate::block::{BLOCK_UNIT_BYTES, BlockKind, BlockPointer, HEADER_BYTES, Seal
 use crate::error::{Error, Result};
 use crate::fault::{Fault, planted};
 use crate::file_store::FileStore;
+use crate::log::cut_to_file;
 use crate::space::{Extent, Space};
 use std::borrow::Cow;
 
@@ -193,6 +194,6 @@ impl BlockWriter {
             .filter(|extent| extent.len_bytes > 0)
             .for_each(|extent| space.release(extent));
         // What it would have added to the file is not there.
-        space.cut_to(file.disk.len().unwrap_or(0));
+        cut_to_file(&*file.disk, &mut space);
     }
 }

@@ -1,10 +1,9 @@
-//! Stores in real files: locks, errors of opening, threads, and processes that are killed.
+//! Stores in real files: locks, errors of opening, threads.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test stops at the first thing that fails")]
 
 use multifora_storage::*;
 use std::path::Path;
-use std::process::{Command, Stdio};
 
 const T: TableId = TableId::CATALOG;
 
@@ -130,54 +129,4 @@ fn relaxed_commits_reach_the_disk_by_themselves() {
         std::thread::sleep(std::time::Duration::from_millis(2));
     }
     assert!(store.stats().log_syncs < 100);
-}
-
-const CHILD: &str = "MULTIFORA_STORAGE_CHILD";
-
-/// Not a test: what the next one runs in a process of its own, to be killed. Prints every number that was acknowledged.
-#[test]
-fn child_that_is_killed() {
-    let Some(path) = std::env::var_os(CHILD) else { return };
-    let store = open(Path::new(&path)).unwrap();
-    let first = store.snapshot().count(T).unwrap();
-    for number in first.. {
-        put(&store, &number.to_be_bytes(), &vec![number as u8; number as usize % 9000]);
-        println!("done {number}");
-    }
-}
-
-#[test]
-fn killed_processes_lose_nothing_that_they_acknowledged() {
-    use std::io::{BufRead, BufReader};
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("killed");
-    let rounds =
-        std::env::var("MULTIFORA_KILL_ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(6);
-    for round in 0..rounds {
-        let program = std::env::current_exe().unwrap();
-        let arguments = ["--exact", "child_that_is_killed", "--nocapture"];
-        let mut child =
-            Command::new(program).args(arguments).env(CHILD, &path).stdout(Stdio::piped()).spawn().unwrap();
-        let mut last = None;
-        let mut left = 20 + round * 37 % 200;
-        for line in BufReader::new(child.stdout.take().unwrap()).lines() {
-            let Ok(line) = line else { break };
-            if let Some((_, number)) = line.split_once("done ") {
-                last = number.parse::<u64>().ok();
-                left -= 1;
-                if left == 0 {
-                    child.kill().unwrap();
-                }
-            }
-        }
-        child.wait().unwrap();
-        let store = open(&path).unwrap();
-        let count = store.snapshot().count(T).unwrap();
-        assert!(count > last.unwrap(), "round {round}: {count} records, {last:?} acknowledged");
-        for number in 0..count {
-            let record = store.snapshot().get(T, &number.to_be_bytes()).unwrap().unwrap();
-            assert_eq!(record.head(), vec![number as u8; number as usize % 9000]);
-        }
-        assert!(store.verify().unwrap().is_clean());
-    }
 }

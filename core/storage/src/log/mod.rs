@@ -12,7 +12,9 @@ mod writer;
 
 pub(crate) use queue::{Item, Queue};
 pub(crate) use reader::{Replayed, replay, replay_into};
-pub(crate) use region::{FIRST_REGION_BYTES, KEPT_FOR_DELETES_BYTES, LiveRegion, Need, write_zeros};
+pub(crate) use region::{
+    FIRST_REGION_BYTES, KEPT_FOR_DELETES_BYTES, LiveRegion, Need, cut_to_file, write_zeros,
+};
 pub(crate) use writer::Writer;
 
 use crate::commit::Section;

@@ -153,8 +153,16 @@ impl Log {
             return Err(Error::Full { place: self.disk.place().to_owned() });
         }
         let kept = self.writer.lock().kept_for_deletes.take_if(|kept| kept.len_bytes >= least);
-        let in_file = || space.lock().allocate_region_in_file(least, u64::MAX);
+        let in_file = || self.claim_region_in_file(space, least);
         kept.or_else(in_file).ok_or_else(|| Error::Full { place: self.disk.place().to_owned() })
+    }
+
+    /// Takes a region for which the file need not grow. It is filled all the same: a free part of the file may be one
+    /// that nothing was ever written to, for which the disk has no room.
+    fn claim_region_in_file(&self, space: &Mutex<Space>, len_bytes: u64) -> Option<Extent> {
+        let extent = space.lock().allocate_region_in_file(len_bytes, u64::MAX)?;
+        let filled = write_zeros(&*self.disk, extent);
+        filled.map(|()| extent).inspect_err(|_| space.lock().release(extent)).ok()
     }
 
     /// Takes a region of this size, filled with zeros so that a durable write into it need not allocate blocks, and
@@ -171,7 +179,7 @@ impl Log {
         if let Err(error) = filled {
             let mut space = space.lock();
             space.release(extent);
-            space.cut_to(self.disk.len().unwrap_or(0));
+            cut_to_file(&*self.disk, &mut space);
             return Err(error);
         }
         if !planted(Fault::LengthNotSynced) {
@@ -198,10 +206,12 @@ impl Log {
 
     /// Sets a small part of the file aside, so that a full disk can be emptied: deletes need log, too.
     pub(crate) fn keep_for_deletes(&self, space: &Mutex<Space>) {
-        let mut writer = self.writer.lock();
-        if writer.kept_for_deletes.is_none() {
-            writer.kept_for_deletes = space.lock().allocate_region_in_file(KEPT_FOR_DELETES_BYTES, u64::MAX);
+        if self.writer.lock().kept_for_deletes.is_some() {
+            return;
         }
+        let kept = self.claim_region_in_file(space, KEPT_FOR_DELETES_BYTES);
+        // Checkpoints are taken one at a time, and nobody else sets it.
+        self.writer.lock().kept_for_deletes = kept;
     }
 }
 
@@ -222,9 +232,23 @@ fn claim_free(disk: &dyn Disk, space: &Mutex<Space>, len_bytes: u64) -> Result<(
     let mut space = space.lock();
     space.release(grown);
     reserved.map_err(|error| {
-        space.cut_to(disk.len().unwrap_or(0));
+        cut_to_file(disk, &mut space);
         Error::io("make room for the next checkpoint", disk.place(), &error)
     })
+}
+
+/// After a write that failed: what the file does not have is not free. Somebody else may have written behind the part
+/// that failed, so what is free at the end is claimed of the disk again, or given back to it.
+pub(crate) fn cut_to_file(disk: &dyn Disk, space: &mut Space) {
+    space.cut_to(disk.len().unwrap_or(0));
+    let end = space.end();
+    let tail = space.trim();
+    if end == tail || disk.reserve(tail, end - tail).is_ok() {
+        space.untrim(end);
+    } else {
+        // A file that stays longer than it has to be does no harm.
+        let _ = disk.set_len(tail);
+    }
 }
 
 /// Fills a part of the file with zeros.

@@ -15,6 +15,7 @@ mod long_lives;
 mod meanwhile;
 mod model;
 mod old_readers;
+mod threads;
 mod world;
 
 use std::cell::Cell;
