@@ -14,7 +14,7 @@ mod walk;
 pub(crate) use release::Releases;
 pub(crate) use tables::{TableEntry, load, tables_tree};
 
-use crate::block::BlockPointer;
+use crate::block::{BlockPointer, UNIT_BYTES};
 use crate::block_writer::BlockWriter;
 use crate::error::{Error, Result};
 use crate::fault::{Fault, planted};
@@ -313,9 +313,11 @@ impl FileStore {
         let mut writer = self.log.writer.lock();
         let current = writer.regions.back().map_or(0, |region| region.extent.len_bytes);
         let used_bytes = self.space.lock().used_bytes();
-        // Regions are larger than any block but those of single huge records.
+        // Regions are larger than any block but those of single huge records. Changes outside the log are released with
+        // them, and lie on smaller units than a region may.
         let fits = |extent: &Extent| {
-            extent.len_bytes >= current && extent.len_bytes <= current * 2 && extent.offset < used_bytes
+            let is_whole = [extent.offset, extent.len_bytes].iter().all(|at| at.is_multiple_of(UNIT_BYTES));
+            is_whole && (current..=current * 2).contains(&extent.len_bytes) && extent.offset < used_bytes
         };
         if writer.spare.is_none()
             && let Some(at) = released.iter().position(fits)
