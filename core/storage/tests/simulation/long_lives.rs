@@ -8,21 +8,24 @@ use multifora_storage::*;
 
 pub fn long_life(seed: u64, steps: u64) -> Checked {
     let mut random = Random::new(seed ^ 0x10f3);
-    let largest_head = [50, 1000, 30_000][seed as usize % 3];
+    let largest_head = [50, 1000, 30_000, 300_000][seed as usize % 4];
     let mut disk = SimDisk::new(seed);
     let mut world = World::new(seed, Habits::of(seed, largest_head));
     let mut done = 0;
     while done < steps {
         let at = random.below(400);
         disk.set_plan(if random.one_in(4) { Plan::Fine } else { Plan::CrashAt(at) });
-        let Ok(store) = world.open(&disk) else {
-            if !disk.is_off() {
-                return Err(format!("seed {seed}, step {done}: cannot be opened"));
+        let store = match world.open(&disk) {
+            Ok(store) => store,
+            Err(error) if !disk.is_off() => {
+                return Err(format!("seed {seed}, step {done}: opening: {error}"));
             }
-            count_crash_point();
-            let (keep, tear) = CRASHES[random.below(CRASHES.len() as u64) as usize];
-            disk = disk.crash(keep, tear, random.next());
-            continue;
+            Err(_) => {
+                count_crash_point();
+                let (keep, tear) = CRASHES[random.below(CRASHES.len() as u64) as usize];
+                disk = disk.crash(keep, tear, random.next());
+                continue;
+            }
         };
         if !disk.is_off() {
             world.check(&store).map_err(|what| format!("seed {seed}, step {done}: {what}"))?;
@@ -54,7 +57,8 @@ pub fn long_life(seed: u64, steps: u64) -> Checked {
 
 #[test]
 fn long_random_lives() {
-    for seed in 0..crate::seeds(12) {
+    // 31: changes written outside the log became a log region in a place where none may be.
+    for seed in (0..crate::seeds(12)).chain([31]) {
         long_life(seed, 600).unwrap();
     }
     crate::report_crash_points("long lives");
