@@ -5,12 +5,15 @@
 //! A panic in a plain method or in a task would abort the process, so every body is guarded.
 
 use multiforadb::{
-    Connection, ConnectionInfo, Database, Durability, Error, OpenOptions, ServeOptions, Server,
+    Connection, ConnectionInfo, CopyProgress, Database, Durability, Error, ErrorCode, OpenOptions,
+    ServeOptions, Server,
 };
-use napi::bindgen_prelude::{AsyncTask, Buffer};
+use napi::bindgen_prelude::{AsyncTask, Buffer, FnArgs};
+use napi::threadsafe_function::{ThreadsafeFunction, ThreadsafeFunctionCallMode};
 use napi::{Env, Task};
 use napi_derive::napi;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 fn js_error(error: &Error) -> napi::Error {
@@ -174,8 +177,83 @@ impl Task for CloseTask {
     }
 }
 
+/// Called with the number of records that are copied, and of all.
+type OnProgress = ThreadsafeFunction<FnArgs<(f64, f64)>, (), FnArgs<(f64, f64)>, napi::Status, false, true>;
+
+/// A backup, to be run once and stopped from outside.
+#[napi]
+pub struct NativeBackup {
+    connection: Arc<Connection>,
+    path: String,
+    on_progress: Option<Arc<OnProgress>>,
+    is_stopped: Arc<AtomicBool>,
+}
+
+/// A backup on a worker thread.
+pub struct BackupTask {
+    connection: Arc<Connection>,
+    path: String,
+    on_progress: Option<Arc<OnProgress>>,
+    is_stopped: Arc<AtomicBool>,
+}
+
+impl Task for BackupTask {
+    type Output = ();
+    type JsValue = ();
+
+    fn compute(&mut self) -> napi::Result<()> {
+        let mut tell = |copied: CopyProgress| {
+            if self.is_stopped.load(Ordering::Relaxed) {
+                return Err(Error::new(ErrorCode::Interrupted, "the backup was stopped"));
+            }
+            if let Some(on_progress) = &self.on_progress {
+                // What the main thread has no time for is not shown; a later call says more.
+                let figures = (copied.done as f64, copied.total as f64).into();
+                on_progress.call(figures, ThreadsafeFunctionCallMode::NonBlocking);
+            }
+            Ok(())
+        };
+        guarded(|| self.connection.backup_to(&self.path, &mut tell))
+    }
+
+    fn resolve(&mut self, _env: Env, _: ()) -> napi::Result<()> {
+        Ok(())
+    }
+}
+
+#[napi]
+impl NativeBackup {
+    /// Copies.
+    #[napi]
+    pub fn run(&self) -> AsyncTask<BackupTask> {
+        AsyncTask::new(BackupTask {
+            connection: Arc::clone(&self.connection),
+            path: self.path.clone(),
+            on_progress: self.on_progress.clone(),
+            is_stopped: Arc::clone(&self.is_stopped),
+        })
+    }
+
+    /// Ends it at its next step; no file is left.
+    #[napi]
+    pub fn stop(&self) {
+        self.is_stopped.store(true, Ordering::Relaxed);
+    }
+}
+
 #[napi]
 impl Engine {
+    /// A backup into a new file.
+    #[napi]
+    pub fn backup(&self, path: String, on_progress: Option<OnProgress>) -> NativeBackup {
+        NativeBackup {
+            connection: Arc::clone(&self.connection),
+            path,
+            on_progress: on_progress.map(Arc::new),
+            is_stopped: Arc::default(),
+        }
+    }
+
     /// Opens a file, or ":memory:".
     #[napi]
     pub fn open(path: String, options: NativeOpenOptions) -> AsyncTask<OpenTask> {

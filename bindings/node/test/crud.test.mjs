@@ -189,3 +189,33 @@ test('every type survives byte for byte', () =>
     const found = await c.findOne({}, { promoteValues: false, bsonRegExp: true });
     assert.deepEqual(BSON.serialize(found), BSON.serialize(document));
   }));
+
+test('backup: while others write, with progress, stopped in three ways', () =>
+  fresh(async (c, client) => {
+    await c.insertMany(Array.from({ length: 20000 }, (_, i) => ({ _id: i, text: 'x'.repeat(400) })));
+    const path = join(folder, 'copy.mfdb');
+    const seen = [];
+    const [, late] = await Promise.all([
+      client.backup(path, { onProgress: (done, total) => seen.push([done, total]) }),
+      c.insertOne({ _id: 'late' }),
+    ]);
+    assert.ok(late.acknowledged);
+    // The last calls may still be on their way.
+    await new Promise((resolve) => setImmediate(resolve));
+    assert.ok(seen.length > 2 && seen.every(([done, total]) => done <= total));
+    const copied = await open(path);
+    const n = await copied.db('test').collection('c').countDocuments();
+    assert.ok(n === 20000 || n === 20001);
+    await copied.close();
+    await assert.rejects(client.backup(path), (error) => error instanceof MongoServerError && /copy\.mfdb/.test(error.message));
+
+    const never = join(folder, 'never.mfdb');
+    const mine = new Error('mine');
+    await assert.rejects(client.backup(never, { onProgress: () => { throw mine; } }), mine);
+    const controller = new AbortController();
+    const aborted = client.backup(never, { signal: controller.signal, onProgress: () => controller.abort(mine) });
+    await assert.rejects(aborted, mine);
+    const interrupted = client.backup(never, { onProgress: () => client.interrupt() });
+    await assert.rejects(interrupted, { code: 11601 });
+    assert.ok(!readdirSync(folder).includes('never.mfdb'));
+  }));

@@ -42,6 +42,14 @@ export interface ServeOptions {
   advertise?: string;
 }
 
+/** Options of {@link MultiforaClient.backup}. */
+export interface BackupOptions {
+  /** Called now and then with the number of records that are copied, and of all. What it throws stops the backup. */
+  onProgress?: (done: number, total: number) => void;
+  /** Stops the backup when it is aborted. */
+  signal?: AbortSignal;
+}
+
 /** Options that every operation takes. */
 export interface OperationOptions extends BSONSerializeOptions {
   session?: ClientSession;
@@ -182,6 +190,38 @@ export class MultiforaClient {
     this.cleanup.push(() => rm(folder, { recursive: true, force: true }));
     const listener = await this.serve({ port: null, socket: join(folder, 'multifora.sock') });
     return listener.uri;
+  }
+
+  /**
+   * Writes the database as it is now into a new file, while others go on reading and writing. What they commit later is
+   * not in it. When it fails, no file is left. {@link interrupt} stops it, too.
+   */
+  async backup(path: string, { onProgress, signal }: BackupOptions = {}): Promise<void> {
+    if (this.closing) throw new MongoNotConnectedError('the file was closed; open it again');
+    signal?.throwIfAborted();
+    let thrown: { error: unknown } | undefined;
+    const show = onProgress && ((done: number, total: number) => {
+      if (thrown) return;
+      try {
+        onProgress(done, total);
+      } catch (error) {
+        thrown = { error };
+        work.stop();
+      }
+    });
+    const work = this.engine.backup(path, show);
+    const stop = (): void => work.stop();
+    signal?.addEventListener('abort', stop, { once: true });
+    try {
+      await work.run();
+    } catch (error) {
+      if (!thrown) signal?.throwIfAborted();
+      throw thrown ? thrown.error : nativeError(error);
+    } finally {
+      signal?.removeEventListener('abort', stop);
+    }
+    // Too late to stop it, and not to be lost.
+    if (thrown) throw (thrown as { error: unknown }).error;
   }
 
   /** Stops the operations that are running now; they reject with code 11601. */

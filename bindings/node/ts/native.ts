@@ -23,10 +23,16 @@ export interface NativeListener {
   stop(): Promise<void>;
 }
 
+export interface NativeBackup {
+  run(): Promise<void>;
+  stop(): void;
+}
+
 export interface Engine {
   command(db: string, body: Uint8Array, sequence?: string, documents?: Uint8Array): Promise<Uint8Array>;
   commandSync(db: string, body: Uint8Array, sequence?: string, documents?: Uint8Array): Uint8Array;
   serve(options: NativeServeOptions): NativeListener;
+  backup(path: string, onProgress?: (done: number, total: number) => void): NativeBackup;
   interrupt(): void;
   close(): Promise<void>;
   closeSync(): void;

@@ -5,7 +5,8 @@
 //! and `guarded` does so for the other calls.
 
 use multiforadb::{
-    Connection, ConnectionInfo, Database, Durability, Error, OpenOptions, ServeOptions, Server,
+    Connection, ConnectionInfo, CopyProgress, Database, Durability, Error, ErrorCode, OpenOptions,
+    ServeOptions, Server,
 };
 use pyo3::exceptions::{PyException, PyRuntimeError};
 use pyo3::prelude::*;
@@ -113,6 +114,31 @@ impl Engine {
     /// Stops the commands that are running.
     fn interrupt(&self) {
         self.connection.interrupt();
+    }
+
+    /// Writes the database as it is now into a new file. What `progress` raises stops it and is raised here, and so
+    /// does Ctrl-C.
+    #[pyo3(signature = (path, progress=None))]
+    fn backup(&self, py: Python<'_>, path: PathBuf, progress: Option<Py<PyAny>>) -> PyResult<()> {
+        let mut raised = None;
+        let mut tell = |copied: CopyProgress| {
+            Python::attach(|py| {
+                py.check_signals()?;
+                match &progress {
+                    Some(progress) => progress.call1(py, (copied.done, copied.total)).map(drop),
+                    None => Ok(()),
+                }
+            })
+            .map_err(|error| {
+                raised = Some(error);
+                Error::new(ErrorCode::Interrupted, "the backup was stopped by its progress callback")
+            })
+        };
+        let copied = guarded(py, || self.connection.backup_to(&path, &mut tell));
+        match raised {
+            Some(error) => Err(error),
+            None => copied,
+        }
     }
 
     /// Writes a checkpoint and releases the file.

@@ -162,3 +162,52 @@ def test_uuid_representation_reaches_replies():
         client.t.c.insert_one({"_id": u})
         assert client.t.c.find_one(u) == {"_id": u}
         assert client.t.c.distinct("_id") == [u]
+
+
+def test_backup_while_another_thread_writes(tmp_path):
+    copy = tmp_path / "copy.mfdb"
+    with multiforadb.open(tmp_path / "x.mfdb") as client:
+        orders = client.shop.orders
+        orders.insert_many({"_id": i, "text": "x" * 500} for i in range(5000))
+        stop = threading.Event()
+
+        def write():
+            n = 5000
+            while not stop.is_set():
+                orders.insert_one({"_id": n})
+                n += 1
+
+        writer = threading.Thread(target=write)
+        writer.start()
+        seen = []
+        try:
+            client.backup(copy, progress=lambda done, total: seen.append((done, total)))
+        finally:
+            stop.set()
+            writer.join()
+        assert len(seen) > 2 and seen == sorted(seen) and seen[-1][0] == seen[-1][1] >= 10000
+        with pytest.raises(OperationFailure, match="copy.mfdb"):
+            client.backup(copy)
+    with multiforadb.open(copy) as copied:
+        ids = [d["_id"] for d in copied.shop.orders.find().sort("_id")]
+        assert len(ids) >= 5000 and ids == list(range(len(ids)))
+
+
+def test_what_stops_a_backup_leaves_no_file(tmp_path):
+    copy = tmp_path / "copy.mfdb"
+    with multiforadb.open(":memory:") as client:
+        client.shop.orders.insert_many({"_id": i} for i in range(5000))
+
+        def fail(done, total):
+            raise LookupError("mine")
+
+        with pytest.raises(LookupError, match="mine"):
+            client.backup(copy, fail)
+        with pytest.raises(OperationFailure) as caught:
+            client.backup(copy, lambda done, total: client.interrupt())
+        assert caught.value.code == 11601
+        assert not copy.exists()
+        client.backup(copy)
+        assert copy.exists()
+    with pytest.raises(InvalidOperation):
+        client.backup(tmp_path / "late.mfdb")

@@ -1,4 +1,4 @@
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 __version__: str
 
@@ -28,6 +28,7 @@ class Engine:
         advertise: str | None = None,
     ) -> Listener: ...
     def interrupt(self) -> None: ...
+    def backup(self, path: str, progress: Callable[[int, int], object] | None = None) -> None: ...
     def close(self) -> None: ...
 
 class Listener:

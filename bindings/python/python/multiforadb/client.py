@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -109,17 +109,20 @@ class Client:
         session: ClientSession | None = None,
         sequences: Sequence[tuple[str, Sequence[bytes]]] | None = None,
     ) -> bytes:
+        self._check_open()
+        if session is not None:
+            command = {**command, "lsid": session._lsid_for(self)}
+        return self._engine.command(
+            db, bson.encode(command, codec_options=codec_options or self._codec_options), sequences
+        )
+
+    def _check_open(self) -> None:
         if self.closed:
             raise InvalidOperation("Cannot use Client after close")
         if os.getpid() != self._pid:
             raise InvalidOperation(
                 f"{self._path} was opened by process {self._pid}, before a fork: open it again in this process"
             )
-        if session is not None:
-            command = {**command, "lsid": session._lsid_for(self)}
-        return self._engine.command(
-            db, bson.encode(command, codec_options=codec_options or self._codec_options), sequences
-        )
 
     # -- databases
 
@@ -188,8 +191,7 @@ class Client:
         :param socket: also (or only) listen on this Unix socket.
         :param replica_set: announce a one-member replica set of this name.
         """
-        if self.closed:
-            raise InvalidOperation("Cannot use Client after close")
+        self._check_open()
         path = None if socket is None else os.fspath(socket)
         try:
             listener = Listener(self._engine.serve(bind, port, path, replica_set, advertise), path)
@@ -217,6 +219,23 @@ class Client:
         )
         self._cleanup.callback(mongo.close)
         return mongo
+
+    def backup(
+        self, path: str | os.PathLike[str], progress: Callable[[int, int], object] | None = None
+    ) -> None:
+        """Write the database as it is now into a new file, while other threads go on reading and writing.
+
+        What they commit later is not in it. When it fails, no file is left.
+
+        :param path: the new file; it must not exist.
+        :param progress: called now and then with the number of records that are copied, and of all. What it raises
+            stops the backup; so do :meth:`interrupt` and Ctrl-C.
+        """
+        self._check_open()
+        try:
+            self._engine.backup(os.fspath(path), progress)
+        except _native.EngineError as error:
+            _errors.raise_engine_error(error)
 
     def interrupt(self) -> None:
         """Stop the commands that are running now, from another thread; they raise OperationFailure 11601."""
