@@ -54,7 +54,7 @@ fn damage(path: &Path, is_hit: impl Fn(u8, u64) -> bool) -> usize {
     let mut image = std::fs::read(path).unwrap();
     let number = |image: &[u8], at: usize| u64::from_le_bytes(image[at..at + 8].try_into().unwrap());
     let mut hit = 0;
-    for at in (32_768..image.len() - 64).step_by(512) {
+    for at in (32_768..image.len() - 64).step_by(128) {
         if image[at..].starts_with(b"MFBK") && is_hit(image[at + 4], number(&image, at + 8)) {
             image[at + 70] ^= 1;
             hit += 1;

@@ -49,7 +49,7 @@ fn content_of(db: &Session) -> BTreeMap<String, Vec<String>> {
 fn blocks(image: &[u8]) -> Vec<(u8, u64, usize)> {
     let number = |at: usize| u64::from_le_bytes(image[at..at + 8].try_into().unwrap());
     let is_block = |at: &usize| image[*at..].starts_with(b"MFBK") && number(at + 16) == *at as u64;
-    let starts = (32_768..image.len() - 64).step_by(512).filter(is_block);
+    let starts = (32_768..image.len() - 64).step_by(128).filter(is_block);
     starts.map(|at| (image[at + 4], number(at + 8), at)).collect()
 }
 

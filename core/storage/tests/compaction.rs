@@ -118,7 +118,7 @@ fn a_damaged_file_is_left_alone() {
     let mut image = std::fs::read(&path).unwrap();
     // The middle of every block: whichever of them are in use.
     let starts: Vec<usize> =
-        (32_768..image.len()).step_by(512).filter(|at| image[*at..].starts_with(b"MFBK")).collect();
+        (32_768..image.len()).step_by(128).filter(|at| image[*at..].starts_with(b"MFBK")).collect();
     starts.iter().for_each(|at| image[at + 100] ^= 1);
     std::fs::write(&path, &image).unwrap();
     assert!(matches!(compact(&path, &options(), &mut |_| Ok(())), Err(Error::Corrupt { .. })));

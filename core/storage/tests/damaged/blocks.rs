@@ -20,7 +20,11 @@ pub enum Kind {
     Branch,
     Value,
     SpaceMap,
+    Changes,
 }
+
+/// By their numbers, from 1.
+const KINDS: [Kind; 5] = [Kind::Leaf, Kind::Branch, Kind::Value, Kind::SpaceMap, Kind::Changes];
 
 /// A block in an image.
 #[derive(Debug, Clone, Copy)]
@@ -42,7 +46,7 @@ pub fn blocks(image: &[u8]) -> Vec<Block> {
     let starts = (32768..image.len() - 64).step_by(128).filter(is_block);
     starts
         .map(|at| Block {
-            kind: [Kind::Leaf, Kind::Branch, Kind::Value, Kind::SpaceMap][usize::from(image[at + 4]) - 1],
+            kind: KINDS[usize::from(image[at + 4]) - 1],
             table: number(at + 8),
             at,
             len: 64 + (number(at + 24) & 0xffff_ffff) as usize,

@@ -129,6 +129,40 @@ fn one_byte_anywhere() {
     }
 }
 
+#[test]
+fn a_large_commit_that_is_damaged_ends_the_log() {
+    let disk = SimDisk::new(11);
+    let store = Store::open_on(disk.clone(), &options()).unwrap();
+    let mut states = std::collections::BTreeMap::new();
+    let mut content = Content::from([(0, Rows::new())]);
+    for round in 0..3 {
+        let mut tx = store.begin();
+        // The second is too large for the log.
+        for number in 0..if round == 1 { 1000 } else { 10 } {
+            let (key, head) = (key(round * 10_000 + number), noise(round * 10_000 + number, 1000));
+            tx.put(TableId::CATALOG, &key, &head).unwrap();
+            content.get_mut(&0).unwrap().insert(key, (head, vec![]));
+        }
+        let sequence = tx.commit().unwrap().sequence;
+        store.wait_durable(sequence).unwrap();
+        states.insert(sequence.get(), content.clone());
+    }
+    drop(store);
+    let image = disk.image();
+    let database = Database { disk, states };
+    assert_eq!(check(&database, &save(image.clone()), "sound"), 0);
+    let changes: Vec<Block> =
+        blocks(&image).into_iter().filter(|block| block.kind == Kind::Changes).collect();
+    assert_eq!(changes.len(), 1);
+    let mut damaged = image;
+    damaged[changes[0].at + 70_000] ^= 1;
+    let saved = save(damaged);
+    assert!(saved.report.sequence.get() == 1 && !saved.report.is_complete(), "{:?}", saved.report);
+    let Saved { mut report, content } = saved;
+    report.problems.clear();
+    assert_eq!(check(&database, &Saved { report, content }, "without it"), 0);
+}
+
 /// Damages all copies of something.
 fn without(image: &[u8], is_gone: impl Fn(&Block) -> bool) -> Vec<u8> {
     let mut damaged = image.to_vec();
