@@ -50,6 +50,8 @@ pub enum Fault {
     DirectNotMarked,
     /// A checkpoint forgets which blocks the nodes that it writes replace.
     OriginsForgotten,
+    /// No checksum is compared, so that mutated bytes reach what reads them, as if they had been sealed again.
+    ChecksumsIgnored,
     /// The cache takes any block for the one that stood at the same place before.
     CacheByPlaceOnly,
 }

@@ -135,12 +135,15 @@ fn space_of(
     regions: &[RegionEntry],
     pending: &Pending,
 ) -> Result<Space> {
-    let Counted { mut space, is_exact } = recount::space_of(pager, superblock, len_of(disk)?)?;
-    // The file may have been shortened after its checkpoint.
-    space.cut_to(len_of(disk)?);
+    let file_len = len_of(disk)?;
+    let Counted { mut space, is_exact } = recount::space_of(pager, superblock, file_len)?;
     let named = regions.iter().map(region_extent);
     let named = named.chain(pending.provisional.iter().chain(&pending.outside).copied());
     for extent in named {
+        if extent.end() > file_len {
+            let place = format!("{}, byte {}", disk.place(), extent.offset);
+            return Err(Error::corrupt(place, "the log names a part that the file does not have"));
+        }
         match space.mark_provisional(extent) {
             true => {}
             false if !is_exact => space.set_provisional(extent),

@@ -134,7 +134,7 @@ pub(crate) fn decode_header(bytes: &[u8], salt: u64, offset: u64) -> Option<Foun
     reader.u64()?;
     let hash = reader.u64()?;
     let expected = xxh3_64_with_seed(bytes.get(..HASHED_HEADER_BYTES)?, header_seed(salt, offset));
-    (hash == expected).then_some(FoundHeader {
+    (hash == expected || planted(Fault::ChecksumsIgnored)).then_some(FoundHeader {
         header,
         is_compressed,
         stored_len_bytes,
@@ -147,9 +147,9 @@ pub(crate) fn decode_header(bytes: &[u8], salt: u64, offset: u64) -> Option<Foun
 impl FoundHeader {
     /// Checks the stored payload and undoes its compression.
     pub(crate) fn payload(&self, stored: &[u8], salt: u64) -> Option<Vec<u8>> {
-        if stored.len() as u64 != self.stored_len_bytes
-            || xxh3_64_with_seed(stored, payload_seed(salt)) != self.payload_hash
-        {
+        let is_sealed = xxh3_64_with_seed(stored, payload_seed(salt)) == self.payload_hash;
+        let is_good = is_sealed || planted(Fault::ChecksumsIgnored);
+        if stored.len() as u64 != self.stored_len_bytes || !is_good {
             return None;
         }
         let raw_len = usize::try_from(self.raw_len_bytes).ok()?;

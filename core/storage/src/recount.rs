@@ -21,7 +21,15 @@ pub(crate) fn space_of(pager: &Pager, superblock: &Superblock, file_len: u64) ->
         return Ok(Counted { space: Space::new(), is_exact: true });
     };
     match inspect::space_map(pager, map) {
-        Ok(space) => Ok(Counted { space, is_exact: true }),
+        Ok(mut space) => {
+            // The file may have been shortened since, by what was free at its end.
+            space.cut_to(file_len);
+            match space.end() <= file_len {
+                true => Ok(Counted { space, is_exact: true }),
+                // What it says is in use is not there.
+                false => by_walking(pager, superblock, map, file_len),
+            }
+        }
         Err(Error::Corrupt { .. } | Error::Io { .. }) => by_walking(pager, superblock, map, file_len),
         Err(error) => Err(error),
     }

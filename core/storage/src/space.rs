@@ -98,8 +98,9 @@ impl Space {
     }
 
     /// The map as of a checkpoint that reaches everything that is in use, but not what is provisional, except
-    /// `reached`, and not what `dropped` lists.
-    pub(crate) fn encode(&self, reached: &[Extent], dropped: &[Extent]) -> Vec<u8> {
+    /// `reached`, and not what `dropped` lists. `None` when anything is free twice: blocks of a damaged file may lead
+    /// anywhere.
+    pub(crate) fn encode(&self, reached: &[Extent], dropped: &[Extent]) -> Option<Vec<u8>> {
         let mut free: Vec<(u64, u64)> = self.free.iter().map(|(&offset, &len)| (offset, len)).collect();
         let mut reached: BTreeSet<u64> = reached.iter().map(|extent| extent.offset).collect();
         if planted(Fault::ProvisionalTooLong) {
@@ -125,11 +126,11 @@ impl Space {
         put_varint(&mut out, joined.len() as u64);
         let mut at = 0;
         for (offset, len) in joined {
-            put_varint(&mut out, (offset - at) / BLOCK_UNIT_BYTES);
+            put_varint(&mut out, offset.checked_sub(at)? / BLOCK_UNIT_BYTES);
             put_varint(&mut out, len / BLOCK_UNIT_BYTES);
-            at = offset + len;
+            at = offset.checked_add(len).filter(|end| offset >= DATA_START_BYTES && *end <= self.end)?;
         }
-        out
+        Some(out)
     }
 
     /// Marks what the log names as in use, until a checkpoint reaches it. False when any of it is in use already.
@@ -382,7 +383,8 @@ mod tests {
         space.release(b);
         space.set_provisional(c);
         space.set_provisional(d);
-        let mut read = Space::decode(&space.encode(&[d], &[a])).unwrap();
+        let mut read = Space::decode(&space.encode(&[d], &[a]).unwrap()).unwrap();
+        assert!(space.encode(&[d], &[a, a]).is_none() && space.encode(&[d], &[b]).is_none());
         assert_eq!((read.end(), read.used_bytes()), (space.end(), DATA_START_BYTES + d.len_bytes));
         assert!(read.mark_provisional(c) && !read.mark_provisional(c) && !read.mark_provisional(d));
         let beyond = Extent { offset: space.end() + 512, len_bytes: 1024 };

@@ -90,7 +90,9 @@ impl Superblock {
     /// The version of a copy whose checksum is right, whatever the layout behind it.
     fn version_of(copy: &[u8]) -> Option<u32> {
         let mut reader = Reader::new(copy);
-        let is_intact = reader.bytes(8)? == MAGIC && reader.u64()? == xxh3_64(copy.get(CHECKED_FROM..)?);
+        let has_magic = reader.bytes(8)? == MAGIC;
+        let is_sealed = reader.u64()? == xxh3_64(copy.get(CHECKED_FROM..)?);
+        let is_intact = has_magic && (is_sealed || planted(Fault::ChecksumsIgnored));
         if is_intact { reader.u32() } else { None }
     }
 

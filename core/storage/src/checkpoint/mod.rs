@@ -222,16 +222,18 @@ impl FileStore {
         let mut dropped = if planted(Fault::ReusedEarly) { Vec::new() } else { written.dropped.clone() };
         dropped.extend_from_slice(&newest.to_release);
         dropped.extend(newest.superblock.space_map.map(|map| map.extent()));
-        let (raw, place) = self.releases.with_waiting(|waiting| {
+        let encoded = self.releases.with_waiting(|waiting| {
             dropped.extend_from_slice(waiting);
             let mut space = self.space.lock();
-            let before = space.encode(&pending.provisional, &dropped);
+            let before = space.encode(&pending.provisional, &dropped)?;
             let place = writer.claim(&mut space, before.len());
             match planted(Fault::MapWithoutItself) {
-                true => (before, place),
-                false => (space.encode(&pending.provisional, &dropped), place),
+                true => Some((before, place)),
+                false => Some((space.encode(&pending.provisional, &dropped)?, place)),
             }
         });
+        let free_twice = || Error::corrupt(self.disk.place(), "a part of the file would be free twice");
+        let (raw, place) = encoded.ok_or_else(free_twice)?;
         writer.write_at(self, place, raw)
     }
 

@@ -4,6 +4,8 @@
 //! operations that were not synced yet; a [crash](SimDisk::crash) keeps none, all, a beginning or a random part of
 //! them. Lengths and the directory entry are operations of their own. Everything is repeatable by seed.
 
+#[cfg(feature = "planted-faults")]
+pub mod bytes;
 mod medium;
 mod random;
 

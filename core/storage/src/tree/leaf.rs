@@ -269,7 +269,9 @@ impl Leaf {
             return Ok(Arc::clone(base));
         }
         let bytes = base.as_ref().map_or(0, |base| base.raw_bytes()) + self.delta_bytes;
-        let mut builder = PackedBuilder::with_capacity(self.count as usize, bytes);
+        // Not by the count that was noted for it, which a damaged branch may have wrong.
+        let entries = base.as_ref().map_or(0, |base| base.len()) + self.delta.len();
+        let mut builder = PackedBuilder::with_capacity(entries, bytes);
         merge_entries(base.as_deref(), &self.delta, &mut |entry| builder.push(entry));
         Ok(Arc::new(builder.finish()))
     }

@@ -12,7 +12,8 @@ fn options(round: u64) -> Options {
 
 /// What record `number` holds: its head, and its values once they are complete.
 fn head_of(number: u64) -> Vec<u8> {
-    bytes_of(number, number as usize % 3000)
+    // Some are so large that their commit goes outside the log.
+    bytes_of(number, if number % 37 == 36 { 700_000 } else { number as usize % 3000 })
 }
 
 fn values_of(number: u64) -> Vec<Vec<u8>> {

@@ -14,6 +14,7 @@ mod held;
 mod long_lives;
 mod meanwhile;
 mod model;
+mod mutations;
 mod old_readers;
 mod threads;
 mod world;
