@@ -120,7 +120,7 @@ fn round(shared: &Shared) -> crate::Result<bool> {
             Err(error) => return Err(error),
         }
     }
-    file.releases.free(&file.space);
+    file.free_released();
     if is_new {
         return Ok(false);
     }

@@ -35,7 +35,7 @@ pub fn compact(path: &Path, options: &Options, on_progress: OnProgress<'_>) -> R
     let path = std::fs::canonicalize(path).map_err(error_at)?;
     let disk: Arc<dyn Disk> = Arc::new(RealDisk::open(&path, false, false).map_err(error_at)?);
     let reading = Options { read_only: true, background: false, ..options.clone() };
-    let source = Store::open_with_lock(Arc::clone(&disk), &reading, LockMode::Exclusive)?;
+    let source = Store::open_with_lock(Arc::clone(&disk), &reading, Some(LockMode::Alone))?;
     let before = std::fs::metadata(&path).map_err(error_at)?;
     let temporary = temporary_beside(&path);
     let writing = Options { read_only: false, create: true, ..options.clone() };

@@ -50,10 +50,10 @@ impl Store {
 
     pub(crate) fn copy_into(&self, target: Store, on_progress: OnProgress<'_>) -> Result<()> {
         if let Medium::ReadOnly(file) = &self.shared().medium
-            && let Some(damage) = &file.damage
+            && let Some(damage) = file.damage()
         {
             // What can be read is older than what was acknowledged: a copy of it would look whole.
-            return Err(damage.clone());
+            return Err(damage);
         }
         let snapshot = self.snapshot();
         let mut tables = Vec::new();

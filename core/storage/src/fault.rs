@@ -48,6 +48,8 @@ pub enum Fault {
     AttachedNotMarked,
     /// A replay does not mark direct values.
     DirectNotMarked,
+    /// What readers in other processes have pinned is used again.
+    ReusedUnderReader,
     /// A checkpoint forgets which blocks the nodes that it writes replace.
     OriginsForgotten,
     /// No checksum is compared, so that mutated bytes reach what reads them, as if they had been sealed again.

@@ -43,19 +43,6 @@ pub(crate) struct FileStore {
     pub(crate) log_max_bytes: u64,
 }
 
-/// A file that is open for reading.
-pub(crate) struct ReadOnlyFile {
-    pub(crate) disk: Arc<dyn Disk>,
-    pub(crate) pager: Arc<Pager>,
-    pub(crate) superblock: Option<Superblock>,
-    /// Acknowledged commits that cannot be read; what is read is the state before them.
-    pub(crate) damage: Option<Error>,
-    /// Bytes of the log regions that the superblock names.
-    pub(crate) log_bytes: u64,
-    /// Bytes that neither the checkpoint nor the log uses.
-    pub(crate) free_bytes: u64,
-}
-
 /// An opened file, its state, and the queue of its log.
 pub(crate) struct Opened {
     pub(crate) file: FileStore,
@@ -75,7 +62,7 @@ pub(crate) fn lock(disk: &dyn Disk, mode: LockMode) -> Result<()> {
     }
 }
 
-fn len_of(disk: &dyn Disk) -> Result<u64> {
+pub(crate) fn len_of(disk: &dyn Disk) -> Result<u64> {
     disk.len().map_err(|error| Error::io("read the length of", disk.place(), &error))
 }
 
@@ -128,7 +115,7 @@ struct Recovered {
 }
 
 /// What is free: by the map of the checkpoint, without what the log names.
-fn space_of(
+pub(crate) fn space_of(
     disk: &dyn Disk,
     pager: &Pager,
     superblock: &Superblock,
@@ -158,28 +145,6 @@ fn space_of(
 
 fn region_extent(region: &RegionEntry) -> Extent {
     Extent { offset: region.start, len_bytes: region.len_bytes }
-}
-
-/// Reads a locked file without writing to it.
-pub(crate) fn open_read_only(disk: Arc<dyn Disk>, options: &Options) -> Result<(ReadOnlyFile, State)> {
-    let len_bytes = len_of(&*disk)?;
-    let pager = Pager::new(Arc::clone(&disk), options.cache_bytes);
-    let pages = Pages::new(1, Some(Arc::clone(&pager)));
-    let Found::Database { superblock, damage } = superblock::find(&*disk, len_bytes, INITIAL_BYTES, false)?
-    else {
-        let file = ReadOnlyFile { disk, pager, superblock: None, damage: None, log_bytes: 0, free_bytes: 0 };
-        return Ok((file, State::empty(pages)));
-    };
-    let (mut state, _) = load(&*disk, &superblock, &pages)?;
-    let mut pending = Pending::default();
-    let mut replayed = log::replay(&*disk, len_bytes, &superblock, &mut state, &mut pending)?;
-    pending.outside = std::mem::take(&mut replayed.outside);
-    let damage = damage.or(replayed.damage);
-    let log_bytes = superblock.regions.iter().map(|region| region.len_bytes).sum::<u64>();
-    // Figures only: a damaged list of free extents does not keep anybody from reading.
-    let space = space_of(&*disk, &pager, &superblock, &replayed.regions, &pending);
-    let free_bytes = space.map_or(0, |space| space.free_bytes() + len_bytes.saturating_sub(space.end()));
-    Ok((ReadOnlyFile { disk, pager, superblock: Some(*superblock), damage, log_bytes, free_bytes }, state))
 }
 
 fn create(disk: &dyn Disk) -> Result<Superblock> {

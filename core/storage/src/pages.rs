@@ -10,6 +10,7 @@ use crate::disk::Disk;
 use crate::error::{Error, Result};
 use crate::fault::{Fault, planted};
 use crate::node_block::{decode_branch, decode_leaf};
+use crate::pin::Pin;
 use crate::tree::{Branch, Packed};
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
@@ -152,18 +153,26 @@ pub(crate) struct Pages {
     pub(crate) cut_epoch: u64,
     /// None in memory: nothing is ever stored there.
     pager: Option<Arc<Pager>>,
+    /// Of a file that another process may write: keeps the writer from using again what is read.
+    pin: Option<Arc<Pin>>,
     is_revoked: AtomicBool,
 }
 
 impl Pages {
     pub(crate) fn new(epoch: u64, pager: Option<Arc<Pager>>) -> Arc<Pages> {
-        Arc::new(Pages { epoch, cut_epoch: 0, pager, is_revoked: AtomicBool::new(false) })
+        Arc::new(Pages { epoch, cut_epoch: 0, pager, pin: None, is_revoked: AtomicBool::new(false) })
+    }
+
+    /// The pages of a file that another process may write.
+    pub(crate) fn pinned(pager: Arc<Pager>, pin: Option<Arc<Pin>>) -> Arc<Pages> {
+        let is_revoked = AtomicBool::new(false);
+        Arc::new(Pages { epoch: 1, cut_epoch: 0, pager: Some(pager), pin, is_revoked })
     }
 
     /// The pages of the next epoch, after a cut at the end of `cut_epoch`.
     pub(crate) fn next(&self, cut_epoch: u64) -> Arc<Pages> {
         let (epoch, pager) = (self.epoch + 1, self.pager.clone());
-        Arc::new(Pages { epoch, cut_epoch, pager, is_revoked: AtomicBool::new(false) })
+        Arc::new(Pages { epoch, cut_epoch, pager, pin: None, is_revoked: AtomicBool::new(false) })
     }
 
     /// Takes the right to read from states of this epoch, and of those before it when they are told as well.
@@ -183,6 +192,14 @@ impl Pages {
         if self.is_revoked() { Err(Error::SnapshotTooOld) } else { Ok(()) }
     }
 
+    /// What reading something failed with, unless it may have been written over by now.
+    fn error_of(&self, error: Error) -> Error {
+        if self.pin.as_ref().is_some_and(|pin| pin.is_overtaken()) {
+            self.revoke();
+        }
+        self.check().err().unwrap_or(error)
+    }
+
     /// Reads through the cache.
     fn load<T>(
         &self,
@@ -196,7 +213,7 @@ impl Pages {
         if let Some(found) = pager.cache.get(&key).and_then(&of) {
             return Ok(found);
         }
-        let read = read(pager).map_err(|error| self.check().err().unwrap_or(error))?;
+        let read = read(pager).map_err(|error| self.error_of(error))?;
         pager.cache.insert(key, read.clone());
         of(read).ok_or(Error::Misuse { what: "a block of another kind was read" })
     }

@@ -5,13 +5,14 @@ use crate::commit::Section;
 use crate::disk::{Disk, LockMode, RealDisk};
 use crate::error::{Error, Result};
 use crate::fault::{Fault, planted};
-use crate::file_store::{self, FileStore, Opened, ReadOnlyFile};
+use crate::file_store::{self, FileStore, Opened};
 use crate::ids::Sequence;
 use crate::log::{Queue, Until};
 use crate::options::{Durability, Location, Options};
 use crate::owner;
 use crate::pages::Pages;
 use crate::pending::Pending;
+use crate::read_only::ReadOnlyFile;
 use crate::snapshot::Snapshot;
 use crate::state::State;
 use crate::transaction::Transaction;
@@ -96,7 +97,8 @@ impl Shared {
 }
 
 impl Store {
-    /// Opens or creates a store. A file that another handle has open is [`Error::Locked`].
+    /// Opens or creates a store. A file that another handle writes is [`Error::Locked`]
+    /// unless it is opened [to be read](Options::read_only).
     pub fn open(location: &Location, options: &Options) -> Result<Store> {
         match location {
             Location::Memory => {
@@ -114,15 +116,19 @@ impl Store {
 
     /// Opens or creates a store on a disk: a simulated one, usually.
     pub fn open_on(disk: Arc<dyn Disk>, options: &Options) -> Result<Store> {
-        let mode = if options.read_only { LockMode::Shared } else { LockMode::Exclusive };
+        let mode = if options.read_only { None } else { Some(LockMode::Writer) };
         Store::open_with_lock(disk, options, mode)
     }
 
-    /// As [`open_on`](Store::open_on), with this lock.
-    pub(crate) fn open_with_lock(disk: Arc<dyn Disk>, options: &Options, mode: LockMode) -> Result<Store> {
-        file_store::lock(&*disk, mode)?;
+    /// As [`open_on`](Store::open_on), with this lock. Without one, a writer may be at work.
+    pub(crate) fn open_with_lock(
+        disk: Arc<dyn Disk>,
+        options: &Options,
+        mode: Option<LockMode>,
+    ) -> Result<Store> {
+        mode.map_or(Ok(()), |mode| file_store::lock(&*disk, mode))?;
         let opened = if options.read_only {
-            file_store::open_read_only(Arc::clone(&disk), options).map(|(file, state)| {
+            ReadOnlyFile::open(Arc::clone(&disk), options, mode.is_some()).map(|(file, state)| {
                 let medium = Medium::ReadOnly(Box::new(file));
                 (Shared::new(options, medium, state, Queue::new(0, 0), Pending::default()), false)
             })
@@ -140,7 +146,7 @@ impl Store {
             }
             Store::start(shared)
         });
-        if result.is_err() {
+        if result.is_err() && mode.is_some() {
             // The lock would go with the file anyway; a simulated disk outlives its handles.
             let _ = disk.unlock();
         }
@@ -175,9 +181,13 @@ impl Store {
         Ok(self.shared().next_table.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// The newest state, as it is now, over all tables.
+    /// The newest state, as it is now, over all tables. Of a file that another process writes, too.
     pub fn snapshot(&self) -> Snapshot {
-        Snapshot { state: Arc::clone(&self.shared().published.read()) }
+        let published = &self.shared().published;
+        if let Medium::ReadOnly(file) = &self.shared().medium {
+            file.refresh(|| Arc::clone(&published.read()), |state| *published.write() = Arc::new(state));
+        }
+        Snapshot { state: Arc::clone(&published.read()) }
     }
 
     /// A transaction over the newest state. Takes no locks: see [`Transaction`].
@@ -245,18 +255,22 @@ impl Handle {
         }
         match &shared.medium {
             Medium::Memory => Ok(()),
-            Medium::ReadOnly(file) => {
-                file.disk.unlock().map_err(|error| Error::io("unlock", file.disk.place(), &error))
-            }
+            // Pins go with the snapshots that read what they keep.
+            Medium::ReadOnly(file) => match file.is_locked() {
+                true => unlock(&*file.disk),
+                false => Ok(()),
+            },
             Medium::File(file) => {
                 let result = close_file(shared, file, with_checkpoint);
                 owner::clear(&*file.disk);
-                let unlocked =
-                    file.disk.unlock().map_err(|error| Error::io("unlock", file.disk.place(), &error));
-                result.and(unlocked)
+                result.and(unlock(&*file.disk))
             }
         }
     }
+}
+
+fn unlock(disk: &dyn Disk) -> Result<()> {
+    disk.unlock().map_err(|error| Error::io("unlock", disk.place(), &error))
 }
 
 fn close_file(shared: &Shared, file: &FileStore, with_checkpoint: bool) -> Result<()> {

@@ -83,11 +83,11 @@ impl Store {
             Medium::Memory => {}
             Medium::ReadOnly(file) => {
                 stats.file_bytes = file.disk.len().unwrap_or(0);
-                stats.log_bytes = file.log_bytes;
-                stats.free_bytes = file.free_bytes;
+                let figures = file.figures();
+                (stats.log_bytes, stats.free_bytes) = (figures.log_bytes, figures.free_bytes);
                 (stats.cached_bytes, stats.blocks_read) =
                     (file.pager.cached_bytes(), file.pager.blocks_read());
-                if let Some(superblock) = &file.superblock {
+                if let Some(superblock) = figures.superblock {
                     stats.checkpoint = superblock.checkpoint;
                     stats.checkpoint_sequence = superblock.sequence;
                 }
@@ -120,15 +120,16 @@ impl Store {
         match &shared.medium {
             Medium::Memory => {}
             Medium::ReadOnly(file) => {
-                report.problems.extend(file.damage.clone().map(Problem::of_file));
-                if let Some(superblock) = &file.superblock {
+                let figures = file.figures();
+                report.problems.extend(figures.damage.map(Problem::of_file));
+                if let Some(superblock) = figures.superblock {
                     let len_bytes = file
                         .disk
                         .len()
                         .map_err(|error| Error::io("read the length of", file.disk.place(), &error))?;
-                    report.free_bytes = file.free_bytes;
-                    report.used_bytes = len_bytes.saturating_sub(file.free_bytes);
-                    walk_checkpoint(&file.pager, superblock, &mut report)?;
+                    report.free_bytes = figures.free_bytes;
+                    report.used_bytes = len_bytes.saturating_sub(figures.free_bytes);
+                    walk_checkpoint(&file.pager, &superblock, &mut report)?;
                 }
             }
             Medium::File(file) => verify_file(file, &mut report)?,

@@ -32,29 +32,43 @@ fn one_file_and_nothing_beside_it() {
         std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect::<Vec<_>>()
     };
     assert_eq!(names(), ["a.mfdb"]);
-    // Locked for others, by name, also inside the process, and for readers.
-    for other in [open(&path), open_read_only(&path)] {
-        let Err(error) = other else { panic!("opened twice") };
-        assert!(error.to_string().contains(&format!("is locked by pid {}", std::process::id())), "{error}");
-    }
+    // Locked for other writers, by name, also inside the process.
+    let Err(error) = open(&path) else { panic!("opened twice") };
+    assert!(error.to_string().contains(&format!("is locked by pid {}", std::process::id())), "{error}");
+    // Readers read beside it, and see every commit.
+    let along = open_read_only(&path).unwrap();
+    let before = along.snapshot();
     put(&store, b"k2", b"v");
+    assert_eq!((before.count(T).unwrap(), along.snapshot().count(T).unwrap()), (1, 2));
+    store.checkpoint().unwrap();
+    put(&store, b"k3", b"v");
+    assert_eq!(along.snapshot().count(T).unwrap(), 3);
+    let Err(error) = compact(&path, &Options::default(), &mut |_| Ok(())) else { panic!("compacted") };
+    assert!(matches!(error, Error::Locked { .. }), "{error}");
+    drop((before, along));
     store.close().unwrap();
     assert_eq!(store.begin().commit().unwrap_err(), Error::Closed);
     let store = open(&path).unwrap();
-    assert_eq!(store.snapshot().count(T).unwrap(), 2);
+    assert_eq!(store.snapshot().count(T).unwrap(), 3);
     assert!(store.verify().unwrap().is_clean());
     drop(store);
-    // Two readers, and no writer beside them; reading changes nothing.
+    // Reading changes nothing, and keeps nobody from writing but from putting another file in its place.
     let before = std::fs::read(&path).unwrap();
     let (a, b) = (open_read_only(&path).unwrap(), open_read_only(&path).unwrap());
-    assert!(matches!(open(&path), Err(Error::Locked { .. })));
+    let Err(error) = compact(&path, &Options::default(), &mut |_| Ok(())) else { panic!("compacted") };
+    assert!(matches!(error, Error::Locked { .. }), "{error}");
     assert_eq!(a.snapshot().get(T, b"k2").unwrap().unwrap().head(), b"v");
     let mut tx = b.begin();
     tx.put(T, b"k", b"v").unwrap();
     assert_eq!(tx.commit().unwrap_err(), Error::ReadOnly);
     assert!(a.verify().unwrap().is_clean());
-    drop((a, b));
     assert!(std::fs::read(&path).unwrap() == before);
+    let store = open(&path).unwrap();
+    put(&store, b"k4", b"v");
+    assert_eq!(a.snapshot().count(T).unwrap(), 4);
+    store.close().unwrap();
+    assert_eq!((a.snapshot().count(T).unwrap(), b.snapshot().count(T).unwrap()), (4, 4));
+    drop((a, b, store));
     assert_eq!(names(), ["a.mfdb"]);
 }
 

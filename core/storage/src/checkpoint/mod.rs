@@ -112,7 +112,7 @@ impl FileStore {
         self.poison.check()?;
         let _guard = PanicGuard(self);
         // Readers may have gone since the last one, and this one needs room.
-        self.releases.free(&self.space);
+        self.free_released();
         if self.is_up_to_date(shared, &newest) {
             return Ok(());
         }
@@ -298,16 +298,34 @@ impl FileStore {
     fn announce(&self, shared: &Shared, newest: &mut Newest, epoch: u64) -> Result<()> {
         let Some(item) = shared.section.lock().queue.push_control(Item::Checkpoint) else { return Ok(()) };
         self.log.wait(&shared.section, Until::Item(item))?;
+        let checkpoint = newest.superblock.checkpoint;
         let mut regions = std::mem::take(&mut newest.regions_to_release);
+        if self.is_pinned_before(checkpoint) && !planted(Fault::ReusedUnderReader) {
+            // Somebody may still be replaying them. Like blocks, they are in use until then, and not for the log.
+            let mut space = self.space.lock();
+            regions.iter().for_each(|extent| space.settle(*extent));
+            newest.to_release.append(&mut regions);
+        }
         self.keep_spare_region(&mut regions);
         {
             let mut space = self.space.lock();
             regions.into_iter().for_each(|extent| space.release(extent));
         }
-        self.releases.add(epoch, std::mem::take(&mut newest.to_release));
-        self.releases.free(&self.space);
+        self.releases.add(epoch, checkpoint, std::mem::take(&mut newest.to_release));
+        self.free_released();
         self.log.keep_for_deletes(&self.space);
         self.trim()
+    }
+
+    /// Frees what checkpoints dropped and nobody reads any more.
+    pub(crate) fn free_released(&self) {
+        self.releases.free(&self.space, &|checkpoint| self.is_pinned_before(checkpoint));
+    }
+
+    /// Whether another process reads an older checkpoint. When the system cannot tell, nobody does: where there are no
+    /// locks, readers could not have pinned anything.
+    fn is_pinned_before(&self, checkpoint: u64) -> bool {
+        self.disk.is_pinned_before(checkpoint).unwrap_or(false)
     }
 
     /// Keeps the largest extent that was a region, so that the next one need not be filled with zeros.

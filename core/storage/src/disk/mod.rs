@@ -4,6 +4,7 @@
 //! the way disks do. Writes are whole or an error. An error of `sync`, `write_durable_at` or `write_at` means that
 //! nobody knows what is on the disk: callers never try again, they poison the handle.
 
+mod locks;
 mod real;
 
 pub(crate) use real::RealDisk;
@@ -13,10 +14,12 @@ use std::io;
 /// Who may have the file open beside this handle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LockMode {
-    /// Nobody: for writing.
-    Exclusive,
-    /// Other readers.
-    Shared,
+    /// Nobody at all: for putting another file in its place.
+    Alone,
+    /// Those who [pin](Disk::pin) what they read: for writing.
+    Writer,
+    /// Everybody but a writer: for looking at all of it.
+    NoWriter,
 }
 
 /// One file and the directory entry that names it.
@@ -57,8 +60,18 @@ pub trait Disk: Send + Sync {
     /// Locks the file; false when somebody else has it. The lock belongs to this open file, not to the process.
     fn lock(&self, mode: LockMode) -> io::Result<bool>;
 
-    /// Gives the lock back.
+    /// Gives the lock back. Pins stay.
     fn unlock(&self) -> io::Result<()>;
+
+    /// Tells writers, in other processes too, that what this checkpoint and later ones reach is being read. False when
+    /// somebody has the file [alone](LockMode::Alone).
+    fn pin(&self, checkpoint: u64) -> io::Result<bool>;
+
+    /// Takes a pin back.
+    fn unpin(&self, checkpoint: u64) -> io::Result<()>;
+
+    /// Whether anybody else has pinned a checkpoint before this one.
+    fn is_pinned_before(&self, checkpoint: u64) -> io::Result<bool>;
 
     /// A number that nobody can foresee, for salts.
     fn entropy(&self) -> io::Result<u64>;

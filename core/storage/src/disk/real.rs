@@ -1,10 +1,8 @@
 //! Files of the operating system.
 //!
-//! The lock is `flock`: it belongs to the open file, so closing another descriptor of the same file does not lose it
-//! as POSIX record locks would, and a second open in the same process is refused like any other. A durable write is
-//! one system call on Linux (`pwritev2` with `RWF_DSYNC`), which flushes only its own range.
+//! A durable write is one system call on Linux (`pwritev2` with `RWF_DSYNC`), which flushes only its own range.
 
-use super::{Disk, LockMode};
+use super::{Disk, LockMode, locks};
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -126,20 +124,26 @@ impl Disk for RealDisk {
     }
 
     fn lock(&self, mode: LockMode) -> io::Result<bool> {
-        use rustix::fs::{FlockOperation, flock};
-        let operation = match mode {
-            LockMode::Exclusive => FlockOperation::NonBlockingLockExclusive,
-            LockMode::Shared => FlockOperation::NonBlockingLockShared,
-        };
-        match flock(&self.file, operation) {
-            Ok(()) => self.check_place().map(|()| true),
-            Err(rustix::io::Errno::WOULDBLOCK) => Ok(false),
-            Err(error) => Err(error.into()),
+        match locks::lock(&self.file, mode)? {
+            true => self.check_place().map(|()| true),
+            false => Ok(false),
         }
     }
 
     fn unlock(&self) -> io::Result<()> {
-        Ok(rustix::fs::flock(&self.file, rustix::fs::FlockOperation::Unlock)?)
+        locks::unlock(&self.file)
+    }
+
+    fn pin(&self, checkpoint: u64) -> io::Result<bool> {
+        locks::pin(&self.file, checkpoint)
+    }
+
+    fn unpin(&self, checkpoint: u64) -> io::Result<()> {
+        locks::unpin(&self.file, checkpoint)
+    }
+
+    fn is_pinned_before(&self, checkpoint: u64) -> io::Result<bool> {
+        locks::is_pinned_before(&self.file, checkpoint)
     }
 
     fn entropy(&self) -> io::Result<u64> {

@@ -11,7 +11,7 @@ mod region;
 mod writer;
 
 pub(crate) use queue::{Item, Queue};
-pub(crate) use reader::{Replayed, replay, replay_into};
+pub(crate) use reader::{Replayed, Tail, replay, replay_into, resume};
 pub(crate) use region::{
     FIRST_REGION_BYTES, KEPT_FOR_DELETES_BYTES, LiveRegion, Need, cut_to_file, write_zeros,
 };

@@ -2,7 +2,8 @@
 //!
 //! Nothing is changed by reading. One frame was under way when the writer stopped, so the first bad frame is a torn
 //! tail only if nothing valid of the same region follows it; else something acknowledged was damaged, and replay stops
-//! there and says so.
+//! there and says so. A writer in another process may go on meanwhile: what seems damaged is read once more, and a
+//! checkpoint that nobody knew of is looked for in the superblock.
 
 use super::region::{EXTENSION_BYTES, decode_extension};
 use crate::block::UNIT_BYTES;
@@ -13,10 +14,11 @@ use crate::fault::{Fault, planted};
 use crate::frame::{FoundHeader, FrameKind, HEADER_BYTES, decode_header, frame_bytes};
 use crate::outside;
 use crate::pending::Pending;
+use crate::pin;
 use crate::replay::{Apply, Replaying, Unfit};
 use crate::space::Extent;
 use crate::state::State;
-use crate::superblock::{DATA_START_BYTES, RegionEntry, Superblock};
+use crate::superblock::{DATA_START_BYTES, Found, RegionEntry, Superblock};
 
 /// Bytes of a region that are read at once.
 const WINDOW_BYTES: u64 = 256 << 10;
@@ -36,6 +38,39 @@ pub(crate) struct Replayed {
     pub(crate) outside: Vec<Extent>,
     /// Where acknowledged commits are damaged; the state holds what comes before.
     pub(crate) damage: Option<Error>,
+    /// Where the next frame is going to be.
+    pub(crate) tail: Option<Tail>,
+}
+
+/// A place between two frames of a region.
+#[derive(Clone)]
+pub(crate) struct Tail {
+    region: RegionEntry,
+    position: u64,
+    previous_hash: u64,
+}
+
+impl Tail {
+    fn start_of(region: RegionEntry) -> Tail {
+        Tail { position: region.start, previous_hash: region.salt, region }
+    }
+
+    /// Where frames end at the latest.
+    fn limit(&self) -> u64 {
+        let region_end = self.region.start.saturating_add(self.region.len_bytes);
+        match self.region.end {
+            0 => region_end.saturating_sub(EXTENSION_BYTES),
+            end => end.clamp(self.region.start, region_end),
+        }
+    }
+
+    /// Whether something may have been written here since.
+    pub(crate) fn has_more(&self, disk: &dyn Disk) -> bool {
+        let mut header = [0; HEADER_BYTES];
+        [self.position, self.limit()].into_iter().any(|at| {
+            disk.read_at(at, &mut header).is_ok() && decode_header(&header, self.region.salt, at).is_some()
+        })
+    }
 }
 
 /// Applies the log of `superblock` to `state`, which is the checkpoint's.
@@ -66,34 +101,21 @@ pub(crate) fn replay_into(
     superblock: &Superblock,
     into: &mut dyn Apply,
 ) -> Result<Replayed> {
-    let (last_writes, outside) = (Vec::new(), Vec::new());
-    let mut replay = Replay { disk, file_len, superblock, into, commits: 0, last_writes, outside };
-    let mut regions: Vec<RegionEntry> = Vec::new();
-    let mut ahead = superblock.regions.iter().copied();
-    let mut next = ahead.next();
-    let mut damage = None;
-    while let Some(mut region) = next {
-        if regions.len() >= MAX_CHAIN {
-            return Err(replay.damaged(region.start, "the log's regions lead in a circle"));
-        }
-        match replay.region(&region)? {
-            RegionEnd::Followed { end, by } => {
-                region.end = end;
-                next = Some(by);
-            }
-            RegionEnd::Ended(end) => {
-                region.end = end;
-                next = ahead.next();
-            }
-            RegionEnd::Damaged(error) => {
-                damage = Some(error);
-                next = None;
-            }
-        }
-        regions.push(region);
-    }
-    let Replay { commits, last_writes, outside, .. } = replay;
-    Ok(Replayed { regions, commits, last_writes, outside, damage })
+    let from = superblock.regions.iter().map(|region| Tail::start_of(*region)).collect();
+    Replay::new(disk, file_len, superblock, into).follow(from)
+}
+
+/// Goes on where an earlier replay ended. When something is damaged, `state` is of no use.
+pub(crate) fn resume(
+    disk: &dyn Disk,
+    file_len: u64,
+    superblock: &Superblock,
+    tail: Tail,
+    state: &mut State,
+    pending: &mut Pending,
+) -> Result<Replayed> {
+    let into = &mut Replaying { state, pending, last: u64::MAX, scratch: Vec::new() };
+    Replay::new(disk, file_len, superblock, into).follow(vec![tail])
 }
 
 enum RegionEnd {
@@ -109,18 +131,65 @@ struct Replay<'r> {
     disk: &'r dyn Disk,
     file_len: u64,
     superblock: &'r Superblock,
+    /// The newest checkpoint that a superblock names.
+    newest_checkpoint: u64,
     into: &'r mut dyn Apply,
     commits: u64,
     last_writes: Vec<(u64, Vec<u8>)>,
     outside: Vec<Extent>,
 }
 
-impl Replay<'_> {
+impl<'r> Replay<'r> {
+    fn new(
+        disk: &'r dyn Disk,
+        file_len: u64,
+        superblock: &'r Superblock,
+        into: &'r mut dyn Apply,
+    ) -> Replay<'r> {
+        let newest_checkpoint = superblock.checkpoint;
+        let (last_writes, outside) = (Vec::new(), Vec::new());
+        Replay { disk, file_len, superblock, newest_checkpoint, into, commits: 0, last_writes, outside }
+    }
+
     fn damaged(&self, at: u64, what: &str) -> Error {
         Error::corrupt(format!("{}, log at byte {at}", self.disk.place()), what)
     }
 
-    fn region(&mut self, region: &RegionEntry) -> Result<RegionEnd> {
+    /// Replays regions from where each is to be read, and those that follow them.
+    fn follow(mut self, from: Vec<Tail>) -> Result<Replayed> {
+        let mut regions: Vec<RegionEntry> = Vec::new();
+        let mut ahead = from.into_iter();
+        let mut next = ahead.next();
+        let (mut damage, mut tail) = (None, None);
+        while let Some(mut at) = next {
+            let mut region = at.region;
+            if regions.len() >= MAX_CHAIN {
+                return Err(self.damaged(region.start, "the log's regions lead in a circle"));
+            }
+            match self.region(&mut at)? {
+                RegionEnd::Followed { end, by } => {
+                    region.end = end;
+                    next = Some(Tail::start_of(by));
+                }
+                RegionEnd::Ended(end) => {
+                    region.end = end;
+                    next = ahead.next();
+                }
+                RegionEnd::Damaged(error) => {
+                    damage = Some(error);
+                    next = None;
+                }
+            }
+            tail = Some(at);
+            regions.push(region);
+        }
+        let Replay { commits, last_writes, outside, .. } = self;
+        Ok(Replayed { regions, commits, last_writes, outside, damage, tail })
+    }
+
+    /// Replays a region from `at` on, which is moved to where its frames end.
+    fn region(&mut self, at: &mut Tail) -> Result<RegionEnd> {
+        let region = at.region;
         let end_of_file = region.start.checked_add(region.len_bytes).filter(|&end| end <= self.file_len);
         let is_whole = region.start.is_multiple_of(UNIT_BYTES) && region.len_bytes.is_multiple_of(UNIT_BYTES);
         let (Some(region_end), true) =
@@ -128,40 +197,65 @@ impl Replay<'_> {
         else {
             return Ok(RegionEnd::Damaged(self.damaged(region.start, "a log region lies outside the file")));
         };
-        let is_open = region.end == 0;
-        let limit =
-            if is_open { region_end - EXTENSION_BYTES } else { region.end.clamp(region.start, region_end) };
+        let limit = at.limit();
         let mut window = Window::new(self.disk, region_end);
-        let mut position = region.start;
-        let mut previous_hash = region.salt;
+        loop {
+            if let Some(damage) = self.frames(&mut window, at, limit)? {
+                return Ok(RegionEnd::Damaged(damage));
+            }
+            if region.end != 0 {
+                let lost = || self.damaged(at.position, "commits that were acknowledged cannot be read");
+                return Ok(match at.position == limit {
+                    true => RegionEnd::Ended(at.position),
+                    false => RegionEnd::Damaged(lost()),
+                });
+            }
+            let end = self.open_end(&mut window, &region, at.position, limit, at.previous_hash)?;
+            window.forget();
+            // What was being written a moment ago, while what follows was looked at.
+            let is_there_now = matches!(end, RegionEnd::Damaged(_))
+                && read_frame(&mut window, region.salt, at.position, limit, at.previous_hash)?.is_some();
+            if !is_there_now {
+                return Ok(end);
+            }
+        }
+    }
+
+    /// Applies frames up to the first that is none; gives what is wrong with one.
+    fn frames(&mut self, window: &mut Window<'_>, at: &mut Tail, limit: u64) -> Result<Option<Error>> {
         let mut last_frame = None;
-        while position < limit {
+        while at.position < limit {
             let Some((found, payload)) =
-                read_frame(&mut window, region.salt, position, limit, previous_hash)?
+                read_frame(window, at.region.salt, at.position, limit, at.previous_hash)?
             else {
                 break;
             };
-            if found.header.checkpoint > self.superblock.checkpoint {
+            if !self.is_known(found.header.checkpoint) {
                 let what = "it belongs to a newer checkpoint than any superblock that can be read";
-                return Ok(RegionEnd::Damaged(self.damaged(position, what)));
+                return Ok(Some(self.damaged(at.position, what)));
             }
-            if let Some(damage) = self.apply(&found, &payload, position) {
-                return Ok(RegionEnd::Damaged(damage));
+            if let Some(damage) = self.apply(&found, &payload, at.position) {
+                return Ok(Some(damage));
             }
-            previous_hash = found.hash;
-            last_frame = Some((position, HEADER_BYTES as u64 + found.stored_len_bytes));
-            position += frame_bytes(found.stored_len_bytes);
+            at.previous_hash = found.hash;
+            last_frame = Some((at.position, HEADER_BYTES as u64 + found.stored_len_bytes));
+            at.position += frame_bytes(found.stored_len_bytes);
         }
         if let Some((at, len)) = last_frame {
             self.last_writes = vec![(at, window.bytes(at, len)?.to_vec())];
         }
-        match is_open {
-            false if position == limit => Ok(RegionEnd::Ended(position)),
-            false => Ok(RegionEnd::Damaged(
-                self.damaged(position, "commits that were acknowledged cannot be read"),
-            )),
-            true => self.open_end(&mut window, region, position, limit, previous_hash),
+        Ok(None)
+    }
+
+    /// Whether a superblock names this checkpoint or a newer one: a writer may have published it just now.
+    fn is_known(&mut self, checkpoint: u64) -> bool {
+        if checkpoint > self.newest_checkpoint
+            && let Ok(Found::Database { superblock, .. }) = pin::find(self.disk)
+            && superblock.uuid == self.superblock.uuid
+        {
+            self.newest_checkpoint = self.newest_checkpoint.max(superblock.checkpoint);
         }
+        checkpoint <= self.newest_checkpoint
     }
 
     /// Decides what the first bad frame of the open region is.
@@ -284,6 +378,11 @@ struct Window<'d> {
 impl<'d> Window<'d> {
     fn new(disk: &'d dyn Disk, end: u64) -> Window<'d> {
         Window { disk, start: 0, bytes: Vec::new(), end }
+    }
+
+    /// Makes it read again what it has.
+    fn forget(&mut self) {
+        self.bytes.clear();
     }
 
     /// Bytes of the file; none when they would reach behind the end.

@@ -95,7 +95,7 @@ pub fn salvage_onto(
 }
 
 fn salvage_into(from: Arc<dyn Disk>, target: Store, on_progress: OnProgress<'_>) -> Result<SalvageReport> {
-    file_store::lock(&*from, LockMode::Shared)?;
+    file_store::lock(&*from, LockMode::NoWriter)?;
     let saved = copy_all(Arc::clone(&from), &target, on_progress);
     // The lock would go with the file anyway; a simulated disk outlives its handles.
     let _ = from.unlock();

@@ -6,6 +6,7 @@
 
 #[cfg(feature = "planted-faults")]
 pub mod bytes;
+mod locks;
 mod medium;
 mod random;
 
@@ -13,6 +14,7 @@ pub use medium::{Keep, Tear};
 pub use random::Random;
 
 use crate::disk::{Disk, LockMode};
+use locks::Locks;
 use medium::Medium;
 use parking_lot::Mutex;
 use std::io;
@@ -53,8 +55,7 @@ struct State {
     medium: Medium,
     plan: Plan,
     is_off: bool,
-    locked_shared: u32,
-    locked_exclusive: bool,
+    locks: Locks,
     capacity_bytes: u64,
     changes: u64,
     calls: [u64; 3],
@@ -82,8 +83,7 @@ impl SimDisk {
             medium,
             plan: Plan::Fine,
             is_off: false,
-            locked_shared: 0,
-            locked_exclusive: false,
+            locks: Locks::default(),
             capacity_bytes: u64::MAX,
             changes: 0,
             calls: [0; 3],
@@ -262,21 +262,25 @@ impl Disk for SimDisk {
     }
 
     fn lock(&self, mode: LockMode) -> io::Result<bool> {
-        let mut state = self.state.lock();
-        match mode {
-            _ if state.locked_exclusive => return Ok(false),
-            LockMode::Exclusive if state.locked_shared > 0 => return Ok(false),
-            LockMode::Exclusive => state.locked_exclusive = true,
-            LockMode::Shared => state.locked_shared += 1,
-        }
-        Ok(true)
+        Ok(self.state.lock().locks.lock(mode))
     }
 
     fn unlock(&self) -> io::Result<()> {
-        let mut state = self.state.lock();
-        state.locked_exclusive = false;
-        state.locked_shared = state.locked_shared.saturating_sub(1);
+        self.state.lock().locks.unlock();
         Ok(())
+    }
+
+    fn pin(&self, checkpoint: u64) -> io::Result<bool> {
+        Ok(self.state.lock().locks.pin(checkpoint))
+    }
+
+    fn unpin(&self, checkpoint: u64) -> io::Result<()> {
+        self.state.lock().locks.unpin(checkpoint);
+        Ok(())
+    }
+
+    fn is_pinned_before(&self, checkpoint: u64) -> io::Result<bool> {
+        Ok(self.state.lock().locks.is_pinned_before(checkpoint))
     }
 
     fn entropy(&self) -> io::Result<u64> {

@@ -127,13 +127,19 @@ fn killed_processes_lose_nothing_that_they_acknowledged() {
         std::env::var("MULTIFORA_KILL_ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(6);
     for round in 0..rounds {
         let mut child = start_child("killed::child_that_is_killed", &path);
-        let mut last = None;
+        let (mut last, mut reader) = (None, None);
         let mut left = 20 + round * 37 % 120;
         for line in BufReader::new(child.stdout.take().unwrap()).lines() {
             let Ok(line) = line else { break };
             if let Some((_, number)) = line.split_once("done ") {
                 last = number.parse::<u64>().ok();
                 left = left.saturating_sub(1);
+                if left % 16 == 3 {
+                    // Reads along in this process, which sees at least what it was told of.
+                    let along = Options { read_only: true, ..options(round + 1) };
+                    let reader = reader.get_or_insert_with(|| open(&path, &along).unwrap());
+                    check(reader, last.unwrap(), false);
+                }
                 if left == 0 {
                     // Not always between two commits.
                     std::thread::sleep(std::time::Duration::from_micros(round % 16 * 400));
@@ -144,9 +150,13 @@ fn killed_processes_lose_nothing_that_they_acknowledged() {
         child.wait().unwrap();
         let last = last.unwrap_or_else(|| panic!("round {round}: the child did nothing"));
         assert_eq!(left, 0, "round {round}: the child ended by itself after {last}");
+        // A reader keeps nobody from writing.
         let store = open(&path, &options(round)).unwrap();
         let count = check(&store, last, round % 10 == 9 || round + 1 == rounds);
         drop(store);
+        if let Some(reader) = reader {
+            assert_eq!(check(&reader, last, false), count);
+        }
         if count > 1500 {
             std::fs::remove_file(&path).unwrap();
         }

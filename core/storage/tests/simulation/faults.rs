@@ -26,7 +26,7 @@ fn more_lives_of_readers() -> Checked {
 }
 
 /// Each fault, and the check that is to notice it.
-const FAULTS: [(Fault, Check); 23] = [
+const FAULTS: [(Fault, Check); 24] = [
     (Fault::LogNotSynced, crashes),
     (Fault::AcknowledgedEarly, crashes),
     (Fault::SuperblockNotSynced, crashes),
@@ -42,6 +42,7 @@ const FAULTS: [(Fault, Check); 23] = [
     (Fault::KeptValueFreed, lives_of_readers),
     (Fault::ReusedUnderSnapshot, lives_of_readers),
     (Fault::ReleasedEpochEarly, lives_of_readers),
+    (Fault::ReusedUnderReader, lives_of_readers),
     (Fault::ProvisionalLeftOut, lives_of_readers),
     (Fault::ProvisionalTooLong, lives_of_readers),
     (Fault::MapWithoutItself, lives_of_readers),

@@ -10,6 +10,8 @@ use std::sync::Arc;
 pub enum Held {
     Snapshot(Snapshot, Arc<ModelState>),
     Scan(HeldScan),
+    /// Another process that reads.
+    Reader(Store),
     Keeping(Box<Keeping>),
     Building(TableBuilder, ModelTable, Vec<(Vec<u8>, ModelRecord)>),
     Built(BuiltTable, ModelTable),
@@ -20,6 +22,7 @@ pub struct HeldScan {
     scan: Scan,
     table: u64,
     left: std::vec::IntoIter<(Vec<u8>, ModelRecord)>,
+    has_limit: bool,
 }
 
 /// A transaction that keeps a value of a record, as that stood when the transaction began.
@@ -31,11 +34,13 @@ pub struct Keeping {
     is_put: bool,
 }
 
-/// What may happen to a reader who stays long, or whose disk fails. Anything else is a wrong answer.
-fn is_excused(compared: Compared) -> bool {
+/// What may happen to a reader who stays long (if there is a limit that can be reached), or whose disk fails. Anything
+/// else is a wrong answer.
+fn is_excused(compared: Compared, has_limit: bool) -> bool {
     match compared {
         Ok(()) => false,
-        Err(Difference::Failed(Error::SnapshotTooOld | Error::Io { .. })) => true,
+        Err(Difference::Failed(Error::SnapshotTooOld)) if has_limit => true,
+        Err(Difference::Failed(Error::Io { .. })) => true,
         Err(other) => panic!("a snapshot that was held: {other}"),
     }
 }
@@ -54,7 +59,7 @@ impl HeldScan {
         if direction == Direction::Backward {
             left.reverse();
         }
-        Ok(HeldScan { scan, table, left: left.into_iter() })
+        Ok(HeldScan { scan, table, left: left.into_iter(), has_limit: world.has_limit() })
     }
 
     /// Reads on; false when it is at its end.
@@ -66,7 +71,7 @@ impl HeldScan {
                 (None, None) => Ok(()),
                 (found, _) => Err(Difference::Wrong(format!("a scan ends elsewhere: {}", found.is_some()))),
             })();
-            if is_excused(compared) || expected.is_none() {
+            if is_excused(compared, self.has_limit) || expected.is_none() {
                 return false;
             }
         }
@@ -133,7 +138,8 @@ impl Keeping {
 
 impl Held {
     pub fn take(world: &World, store: &Store, random: &mut Random, habits: &Habits) -> Result<Option<Held>> {
-        Ok(match random.below(5) {
+        Ok(match random.below(7) {
+            5 | 6 => world.open_reader()?.map(Held::Reader),
             0 | 1 => Some(Held::Snapshot(store.snapshot(), Arc::clone(world.newest()))),
             2 => Some(Held::Scan(HeldScan::new(world, store, random)?)),
             3 => Keeping::begin(world, store, random)?.map(|keeping| Held::Keeping(Box::new(keeping))),
@@ -148,10 +154,24 @@ impl Held {
     pub fn go_on(self, world: &mut World, store: &Store, random: &mut Random) -> Result<Option<Held>> {
         match self {
             Held::Snapshot(snapshot, model) => {
-                is_excused(compare(&snapshot, &model));
+                is_excused(compare(&snapshot, &model), world.has_limit());
                 Ok(random.one_in(2).then_some(Held::Snapshot(snapshot, model)))
             }
             Held::Scan(mut scan) => Ok(scan.advance(1 + random.below(40)).then_some(Held::Scan(scan))),
+            Held::Reader(reader) => {
+                let (snapshot, model) = world.seen_by(&reader);
+                let failed = is_excused(compare(&snapshot, &model), world.has_limit());
+                if !failed && random.one_in(4) {
+                    let report = reader.verify()?;
+                    assert!(report.is_clean(), "a reader finds {:?}", report.problems);
+                }
+                Ok(match random.below(3) {
+                    0 => None,
+                    // It may end before what it read.
+                    1 => Some(Held::Snapshot(snapshot, model)),
+                    _ => Some(Held::Reader(reader)),
+                })
+            }
             Held::Keeping(keeping) => keeping.commit(world).map(|()| None),
             Held::Building(mut builder, mut table, mut left) => {
                 let count = (1 + random.below(100)).min(left.len() as u64) as usize;
@@ -173,11 +193,11 @@ impl Held {
     }
 
     /// The last look, before its store is closed.
-    pub fn end(self) {
+    pub fn end(self, has_limit: bool) {
         match self {
-            Held::Snapshot(snapshot, model) => drop(is_excused(compare(&snapshot, &model))),
+            Held::Snapshot(snapshot, model) => drop(is_excused(compare(&snapshot, &model), has_limit)),
             Held::Scan(mut scan) => drop(scan.advance(u64::MAX)),
-            Held::Keeping(_) | Held::Building(..) | Held::Built(..) => {}
+            Held::Reader(_) | Held::Keeping(_) | Held::Building(..) | Held::Built(..) => {}
         }
     }
 }

@@ -61,6 +61,15 @@ impl Disk for BusyDisk {
     fn unlock(&self) -> io::Result<()> {
         self.disk.unlock()
     }
+    fn pin(&self, checkpoint: u64) -> io::Result<bool> {
+        self.disk.pin(checkpoint)
+    }
+    fn unpin(&self, checkpoint: u64) -> io::Result<()> {
+        self.disk.unpin(checkpoint)
+    }
+    fn is_pinned_before(&self, checkpoint: u64) -> io::Result<bool> {
+        self.disk.is_pinned_before(checkpoint)
+    }
     fn entropy(&self) -> io::Result<u64> {
         self.disk.entropy()
     }

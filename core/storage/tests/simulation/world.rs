@@ -7,6 +7,9 @@ use multifora_storage::sim::{Random, SimDisk};
 use multifora_storage::*;
 use std::sync::Arc;
 
+/// More than any life writes.
+const NO_LIMIT_BYTES: u64 = 1 << 40;
+
 /// How a life is led.
 #[derive(Clone, Copy, Debug)]
 pub struct Habits {
@@ -33,7 +36,7 @@ impl Habits {
             cache_bytes: one_of([0, 4 << 10, 64 << 10, 4 << 20]) as usize,
             tuning: Tuning {
                 direct_from_bytes: one_of([0, 4_000, 9_000, 512 << 10]) as usize,
-                pinned_min_bytes: one_of([32 << 10, 256 << 10, 1 << 20, 64 << 20]),
+                pinned_min_bytes: one_of([32 << 10, 256 << 10, 1 << 20, NO_LIMIT_BYTES]),
             },
         }
     }
@@ -46,6 +49,7 @@ pub struct World {
     random: Random,
     habits: Habits,
     openings: u64,
+    disk: Option<Arc<SimDisk>>,
     held: Vec<Held>,
 }
 
@@ -57,7 +61,7 @@ pub fn options() -> Options {
 impl World {
     pub fn new(seed: u64, habits: Habits) -> World {
         let (states, random) = (vec![Arc::new(ModelState::empty())], Random::new(seed));
-        World { states, acknowledged: 0, random, habits, openings: 0, held: Vec::new() }
+        World { states, acknowledged: 0, random, habits, openings: 0, disk: None, held: Vec::new() }
     }
 
     /// The same past, to go on from it in another way.
@@ -65,7 +69,7 @@ impl World {
         let mut random = self.random.clone();
         let random = Random::new(random.next());
         let states = self.states.clone();
-        World { states, random, held: Vec::new(), ..*self }
+        World { states, random, disk: None, held: Vec::new(), habits: self.habits, ..*self }
     }
 
     pub fn newest(&self) -> &Arc<ModelState> {
@@ -77,6 +81,7 @@ impl World {
         self.openings += 1;
         let Habits { cache_bytes, tuning, .. } = self.habits;
         let compress = self.openings % 3 != 2;
+        self.disk = Some(disk.clone());
         Store::open_on(disk.clone(), &Options { cache_bytes, compress, tuning, ..options() })
     }
 
@@ -166,6 +171,26 @@ impl World {
         self.states.push(Arc::new(model));
     }
 
+    /// Whether readers can keep more from being freed than they may.
+    pub fn has_limit(&self) -> bool {
+        self.habits.tuning.pinned_min_bytes < NO_LIMIT_BYTES
+    }
+
+    /// Opens the file once more, as another process would that only reads.
+    pub fn open_reader(&self) -> Result<Option<Store>> {
+        let Some(disk) = &self.disk else { return Ok(None) };
+        let cache_bytes = self.habits.cache_bytes;
+        Store::open_on(disk.clone(), &Options { read_only: true, cache_bytes, ..options() }).map(Some)
+    }
+
+    /// What a reader sees that looks at the file now: everything acknowledged, and the model of it.
+    pub fn seen_by(&self, reader: &Store) -> (Snapshot, Arc<ModelState>) {
+        let snapshot = reader.snapshot();
+        let sequence = snapshot.sequence().get();
+        assert!(sequence >= self.acknowledged, "sees {sequence}, acknowledged {}", self.acknowledged);
+        (snapshot, Arc::clone(&self.states[sequence as usize]))
+    }
+
     fn hold(&mut self, store: &Store, random: &mut Random) -> Result<()> {
         if self.held.len() >= 6 {
             return self.go_on_with_held(store, random);
@@ -237,7 +262,8 @@ impl World {
 
     /// Ends everything that is held, which the store has to give exactly until then.
     pub fn let_go(&mut self) {
-        self.held.drain(..).for_each(Held::end);
+        let has_limit = self.has_limit();
+        self.held.drain(..).for_each(|held| held.end(has_limit));
     }
 
     /// Compares the store with the model: it must stand after a commit that is not older than the acknowledged ones,
