@@ -26,7 +26,9 @@ use crate::limits::{MAX_SESSIONS, SESSION_IDLE};
 use crate::storage_error::{MapStorage, from_storage};
 use multifora_model::raw::read_i32;
 use multifora_model::{DocBuilder, Error, ErrorCode, RawDoc, Result};
-use multifora_storage::{Direction, Error as StorageError, KeyRange, Read, Store, TableId, Transaction};
+use multifora_storage::{
+    Committed, Direction, Error as StorageError, KeyRange, Read, Store, TableId, Transaction,
+};
 use parking_lot::{Condvar, Mutex};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -151,14 +153,8 @@ impl SessionsTable {
             if let Some(table) = self.find(&store.snapshot())? {
                 return Ok(table);
             }
-            let mut transaction = store.begin();
-            transaction.guard(TableId::CATALOG, CATALOG_KEY).mapped()?;
-            let table = transaction.create_table().mapped()?;
-            let mut record = DocBuilder::new();
-            record.i64("table", i64::try_from(table.get()).unwrap_or(i64::MAX));
-            transaction.put(TableId::CATALOG, CATALOG_KEY, &record.finish()).mapped()?;
-            match transaction.commit() {
-                Ok(_) | Err(StorageError::Conflict) => {}
+            match create_table(store) {
+                Ok(_) | Err(StorageError::Conflict { .. }) => {}
                 Err(error) => return Err(from_storage(error)),
             }
         }
@@ -182,15 +178,30 @@ impl SessionsTable {
                 }
             }
             if prefix.is_some_and(|id| entry.key.starts_with(&id)) {
-                transaction.delete(table, entry.key).mapped()?;
+                match transaction.delete(table, entry.key) {
+                    // A session that writes just now is not expired; the next round looks again.
+                    Err(StorageError::Conflict { .. }) => return Ok(0),
+                    result => result.mapped()?,
+                };
             }
         }
         match transaction.commit() {
-            // A session that wrote just now is not expired; the next round looks again.
-            Ok(_) | Err(StorageError::Conflict) => Ok(expired),
+            Ok(_) => Ok(expired),
+            Err(StorageError::Conflict { .. }) => Ok(0),
             Err(error) => Err(from_storage(error)),
         }
     }
+}
+
+/// Creates the table in a commit of its own. Whoever does so at the same time conflicts with it.
+fn create_table(store: &Store) -> multifora_storage::Result<Committed> {
+    let mut transaction = store.begin();
+    transaction.guard(TableId::CATALOG, CATALOG_KEY)?;
+    let table = transaction.create_table()?;
+    let mut record = DocBuilder::new();
+    record.i64("table", i64::try_from(table.get()).unwrap_or(i64::MAX));
+    transaction.put(TableId::CATALOG, CATALOG_KEY, &record.finish())?;
+    transaction.commit()
 }
 
 fn decode_table(record: &[u8]) -> Option<TableId> {

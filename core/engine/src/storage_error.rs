@@ -36,7 +36,7 @@ pub fn from_storage(error: StorageError) -> Error {
         },
         StorageError::Corrupt { .. } => ErrorCode::DataCorruptionDetected,
         StorageError::NotADatabase { .. } | StorageError::OtherFormat { .. } => ErrorCode::UnsupportedFormat,
-        StorageError::Conflict => ErrorCode::WriteConflict,
+        StorageError::Conflict { .. } => ErrorCode::WriteConflict,
         StorageError::DuplicateKey { .. } => ErrorCode::DuplicateKey,
         StorageError::Full { .. } => ErrorCode::OutOfDiskSpace,
         StorageError::Locked { .. } => ErrorCode::DBPathInUse,

@@ -8,7 +8,8 @@ use crate::changes::EncodedChanges;
 use crate::direct_values::{self, DirectValues};
 use crate::error::{Error, Result};
 use crate::file_store::FileStore;
-use crate::ids::{RowId, Sequence, TableId};
+use crate::ids::{KeyId, RowId, Sequence, TableId};
+use crate::intents::OwnIntents;
 use crate::log::{Item, Need, Queue, Until};
 use crate::pending::Pending;
 use crate::snapshot::Snapshot;
@@ -69,8 +70,7 @@ impl Drop for ExclusiveTicket {
 }
 
 impl Store {
-    /// A transaction during which nobody else commits, so that it cannot lose a conflict: for keys that lost
-    /// several in a row. Served in order of arrival. Keep it short, and do not commit another transaction from
+    /// A transaction during which nobody else commits: what it read of whole tables is the newest when it commits. Served in order of arrival. Keep it short, and do not commit another transaction from
     /// the same thread meanwhile: that would wait for itself.
     pub fn begin_exclusive(&self) -> Result<Transaction> {
         let shared = self.shared();
@@ -83,12 +83,15 @@ impl Store {
         }
         drop(section);
         let ticket = ExclusiveTicket { shared: Arc::clone(shared) };
-        Ok(Transaction::new(self.clone(), self.snapshot(), Some(ticket)))
+        Ok(Transaction::new(self.clone(), self.snapshot(), Some(ticket), OwnIntents::none()))
     }
 
     pub(crate) fn commit(&self, mut transaction: Transaction) -> Result<Committed> {
         let shared = self.shared();
         shared.check_writable()?;
+        if let Some(on) = transaction.conflict() {
+            return Err(Error::Conflict { on });
+        }
         if transaction.is_empty() && transaction.guards.is_empty() {
             return Ok(Committed { sequence: transaction.base.sequence(), rows: Vec::new() });
         }
@@ -197,12 +200,13 @@ fn find_kept(transaction: &mut Transaction, now: &Snapshot) -> Result<()> {
         for (key, write) in &mut writes.writes {
             let (base, Some(put)) = (write.base, &mut write.put) else { continue };
             let (true, Some(values)) = (put.kept.iter().any(Option::is_some), &put.values) else { continue };
-            let Ok(table) = now.table(TableId::from_u64(id)) else { return Err(Error::Conflict) };
+            let lost = || Error::Conflict { on: KeyId::of(id, key) };
+            let Ok(table) = now.table(TableId::from_u64(id)) else { return Err(lost()) };
             let found = table.tree.get(key, &now.state.context(id))?;
-            let found = found.filter(|found| found.version() == base).ok_or(Error::Conflict)?;
+            let found = found.filter(|found| found.version() == base).ok_or_else(lost)?;
             let current = found.entry().values;
             let values = values.iter().zip(&put.kept).map(|(value, kept)| match kept {
-                Some(number) => current.get(*number as usize).cloned().ok_or(Error::Conflict),
+                Some(number) => current.get(*number as usize).cloned().ok_or_else(lost),
                 None => Ok(value.clone()),
             });
             put.values = Some(values.collect::<Result<Vec<_>>>()?.into());
@@ -299,9 +303,10 @@ fn apply(
     pending: &mut Pending,
 ) -> Result<Option<Vec<RowId>>> {
     for guard in &transaction.guards {
-        let table = state.tables.get(guard.table).ok_or(Error::Conflict)?;
+        let lost = || Error::Conflict { on: KeyId::of(guard.table, &guard.key) };
+        let table = state.tables.get(guard.table).ok_or_else(lost)?;
         if table.tree.version(&guard.key, &state.context(guard.table))? != guard.version {
-            return Err(Error::Conflict);
+            return Err(lost());
         }
     }
     if transaction.is_empty() {
@@ -309,7 +314,7 @@ fn apply(
     }
     state.sequence += 1;
     for &table in &transaction.dropped {
-        let gone = state.tables.get(table).ok_or(Error::Conflict)?;
+        let gone = state.tables.get(table).ok_or_else(|| no_table(table))?;
         pending.dropped.push((table, gone.tree.clone()));
         state.tables.remove(table);
     }
@@ -335,6 +340,11 @@ fn apply(
     Ok(Some(rows))
 }
 
+/// Somebody has dropped a table that the transaction writes.
+fn no_table(table: u64) -> Error {
+    Error::Conflict { on: KeyId::of_table(table) }
+}
+
 fn give_rows(state: &mut State, appends: &[u64]) -> Result<Vec<RowId>> {
     let mut rows = Vec::with_capacity(appends.len());
     for &id in appends {
@@ -356,7 +366,7 @@ fn apply_table(state: &mut State, id: u64, writes: &mut TableWrites, rows: &[Row
     }
     let (version, pages) = (state.sequence, Arc::clone(&state.pages));
     let context = Context { pages: &pages, table: id };
-    let tree = &mut state.tables.get_mut(id).ok_or(Error::Conflict)?.tree;
+    let tree = &mut state.tables.get_mut(id).ok_or_else(|| no_table(id))?.tree;
     for (key, write) in &mut writes.writes {
         if let Some(put) = &mut write.put {
             fill_row(put, rows)?;
@@ -365,7 +375,7 @@ fn apply_table(state: &mut State, id: u64, writes: &mut TableWrites, rows: &[Row
             }
         }
         if tree.apply(write.change(key, version), None, &context)?.version != write.base {
-            return Err(Error::Conflict);
+            return Err(Error::Conflict { on: KeyId::of(id, key) });
         }
     }
     Ok(true)
@@ -377,7 +387,8 @@ fn are_kept_there(put: &Put, base: u64, tree: &Tree, context: &Context<'_>) -> R
         return Ok(true);
     }
     let found = tree.get(put.cell.key(), context)?;
-    let found = found.filter(|found| found.version() == base).ok_or(Error::Conflict)?;
+    let lost = || Error::Conflict { on: KeyId::of(context.table, put.cell.key()) };
+    let found = found.filter(|found| found.version() == base).ok_or_else(lost)?;
     let current = found.entry().values;
     let values = put.values.iter().flat_map(|values| values.iter());
     Ok(values.zip(&put.kept).all(|(value, kept)| {

@@ -3,7 +3,7 @@
 //! Every kind says what happened, where, and what the reader can do about it. The enum is `Clone`, so that the
 //! first cause of a poisoned handle can be handed to everybody who meets it.
 
-use crate::ids::RowId;
+use crate::ids::{KeyId, RowId};
 use std::{fmt, io};
 
 /// The result of everything in this crate.
@@ -62,8 +62,11 @@ pub enum Error {
         /// The first failure.
         cause: String,
     },
-    /// Somebody else committed a change to a key that this transaction wrote or guarded.
-    Conflict,
+    /// Somebody else is about to change, or has changed, a key that this transaction wrote or guarded.
+    Conflict {
+        /// What to wait for: see [`Store::begin_holding`](crate::Store::begin_holding).
+        on: KeyId,
+    },
     /// A unique entry with this key exists already and belongs to another row.
     DuplicateKey {
         /// The row that has the key.
@@ -156,7 +159,7 @@ impl fmt::Display for Error {
                     "the outcome of recent writes is unknown; close the database and open it again (cause: {cause})"
                 )
             }
-            Error::Conflict => {
+            Error::Conflict { .. } => {
                 write!(f, "write conflict: another transaction changed the same key first; try again")
             }
             Error::DuplicateKey { row } => write!(f, "duplicate key: row {row} has it already"),

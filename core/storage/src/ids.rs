@@ -4,6 +4,7 @@
 //! provisional (its top bit is set): the final one is given in commit order, so that rows become visible in order.
 
 use std::fmt;
+use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 /// Names a table. Numbers are never reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -106,6 +107,25 @@ impl Sequence {
 impl fmt::Display for Sequence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
+    }
+}
+
+/// A key that transactions compete for: equal for equal keys of one table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct KeyId(u64);
+
+impl KeyId {
+    pub(crate) fn of(table: u64, key: &[u8]) -> KeyId {
+        KeyId(xxh3_64_with_seed(key, table))
+    }
+
+    /// A table as a whole.
+    pub(crate) fn of_table(table: u64) -> KeyId {
+        KeyId::of(!table, &[])
+    }
+
+    pub(crate) fn get(self) -> u64 {
+        self.0
     }
 }
 

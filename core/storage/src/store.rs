@@ -7,6 +7,7 @@ use crate::error::{Error, Result};
 use crate::fault::{Fault, planted};
 use crate::file_store::{self, FileStore, Opened};
 use crate::ids::Sequence;
+use crate::intents::{Intents, OwnIntents};
 use crate::log::{Queue, Until};
 use crate::options::{Durability, Location, Options};
 use crate::owner;
@@ -43,6 +44,7 @@ pub(crate) struct Shared {
     pub(crate) published: RwLock<Arc<State>>,
     pub(crate) section: Mutex<Section>,
     pub(crate) section_free: Condvar,
+    pub(crate) intents: Intents,
     pub(crate) bell: Bell,
     next_table: AtomicU64,
     is_closed: AtomicBool,
@@ -67,6 +69,7 @@ impl Shared {
             published: RwLock::new(Arc::new(state)),
             section: Mutex::new(Section::new(queue, pending)),
             section_free: Condvar::new(),
+            intents: Intents::default(),
             bell: Bell::default(),
             is_closed: AtomicBool::new(false),
         }
@@ -176,6 +179,10 @@ impl Store {
         &self.handle.shared
     }
 
+    pub(crate) fn newest(&self) -> Arc<State> {
+        Arc::clone(&self.shared().published.read())
+    }
+
     pub(crate) fn next_table_number(&self) -> Result<u64> {
         self.shared().check_writable()?;
         Ok(self.shared().next_table.fetch_add(1, Ordering::Relaxed))
@@ -190,9 +197,9 @@ impl Store {
         Snapshot { state: Arc::clone(&published.read()) }
     }
 
-    /// A transaction over the newest state. Takes no locks: see [`Transaction`].
+    /// A transaction over the newest state. Waits for nobody: see [`Transaction`].
     pub fn begin(&self) -> Transaction {
-        Transaction::new(self.clone(), self.snapshot(), None)
+        Transaction::new(self.clone(), self.snapshot(), None, OwnIntents::none())
     }
 
     /// Returns when the commit `sequence`, and with it every earlier one, is on the disk. Waiters share one sync. With

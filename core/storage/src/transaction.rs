@@ -1,12 +1,14 @@
 //! Transactions: a snapshot, the writes on top of it, and a commit that either happens whole or says Conflict.
 //!
-//! Transactions are optimistic: they take no locks while they run. The first committer of a key wins; whoever
-//! wrote or guarded a version that is no longer the newest gets [`Error::Conflict`] and starts again. Keys that
-//! lose again and again are served by [`Store::begin_exclusive`](crate::Store::begin_exclusive).
+//! Transactions are optimistic: they wait for nobody while they run. The first to write a key has it until its end
+//! ([intents](crate::intents)); whoever meets another's key, or wrote or guarded a version that is no longer the newest,
+//! gets [`Error::Conflict`] and starts again, with [`Store::begin_holding`](crate::Store::begin_holding) as the next in
+//! turn.
 
 use crate::commit::{Committed, ExclusiveTicket};
 use crate::error::{Error, Result};
-use crate::ids::{EntryKind, RowId, Sequence, TableId};
+use crate::ids::{EntryKind, KeyId, RowId, Sequence, TableId};
+use crate::intents::OwnIntents;
 use crate::limits::MAX_TRANSACTION_BYTES;
 use crate::pages::Pages;
 use crate::range::{Direction, KeyRange};
@@ -40,12 +42,20 @@ pub struct Transaction {
     pub(crate) appends: Vec<u64>,
     pub(crate) guards: Vec<Guard>,
     pub(crate) ticket: Option<ExclusiveTicket>,
+    intents: OwnIntents,
+    /// The key that it lost: it cannot commit any more.
+    lost: Option<KeyId>,
     log_bytes: u64,
     scratch: Vec<u8>,
 }
 
 impl Transaction {
-    pub(crate) fn new(store: Store, base: Snapshot, ticket: Option<ExclusiveTicket>) -> Transaction {
+    pub(crate) fn new(
+        store: Store,
+        base: Snapshot,
+        ticket: Option<ExclusiveTicket>,
+        intents: OwnIntents,
+    ) -> Transaction {
         Transaction {
             store,
             base,
@@ -54,6 +64,8 @@ impl Transaction {
             appends: Vec::new(),
             guards: Vec::new(),
             ticket,
+            intents,
+            lost: None,
             log_bytes: 0,
             scratch: Vec::new(),
         }
@@ -121,6 +133,42 @@ impl Transaction {
         }
     }
 
+    /// The key that it lost to somebody else, after a write said [`Error::Conflict`]. It cannot commit any more.
+    pub fn conflict(&self) -> Option<KeyId> {
+        self.lost
+    }
+
+    /// Takes the intent on a key that it is going to write.
+    fn intend(&mut self, table: TableId, key: &[u8]) -> Result<()> {
+        let (writes, _) = self.writes(table)?;
+        let is_own = writes.created || writes.writes.contains_key(key);
+        // With a ticket nobody else commits, whatever was intended.
+        if is_own || self.ticket.is_some() {
+            return Ok(());
+        }
+        let on = KeyId::of(table.get(), key);
+        let shared = self.store.shared();
+        if self.intents.take(&shared.intents, on) && self.is_newest(table, key)? {
+            return Ok(());
+        }
+        self.lost = Some(on);
+        Err(Error::Conflict { on })
+    }
+
+    /// Whether nobody has committed another version of a key than the snapshot's.
+    fn is_newest(&self, table: TableId, key: &[u8]) -> Result<bool> {
+        let newest = self.store.newest();
+        if newest.sequence == self.base.state.sequence {
+            return Ok(true);
+        }
+        let (base, id) = (self.base.table(table)?, table.get());
+        let Some(now) = newest.tables.get(id) else { return Ok(false) };
+        let is_same = Arc::ptr_eq(base, now)
+            || base.tree.version(key, &self.base.state.context(id))?
+                == now.tree.version(key, &newest.context(id))?;
+        Ok(is_same)
+    }
+
     fn account(&mut self, bytes: u64) -> Result<()> {
         self.log_bytes += bytes;
         if self.log_bytes > MAX_TRANSACTION_BYTES {
@@ -132,6 +180,7 @@ impl Transaction {
 
     /// Writes a record under `key`, in place of what is there.
     pub fn put<'r>(&mut self, table: TableId, key: &[u8], record: impl Into<NewRecord<'r>>) -> Result<()> {
+        self.intend(table, key)?;
         let (writes, scratch) = self.writes(table)?;
         let bytes = writes.put(key, record.into(), None, scratch)?;
         self.account(bytes)
@@ -139,6 +188,7 @@ impl Transaction {
 
     /// Deletes the record under `key`; says whether there was one.
     pub fn delete(&mut self, table: TableId, key: &[u8]) -> Result<bool> {
+        self.intend(table, key)?;
         let found = self.writes(table)?.0.delete(key)?;
         self.account(key.len() as u64 + 16)?;
         Ok(found)
@@ -162,26 +212,21 @@ impl Transaction {
         if row.ordinal().is_some_and(|ordinal| ordinal >= self.appends.len() as u64) {
             return Err(Error::Misuse { what: "a provisional row number is used outside its transaction" });
         }
-        let (writes, scratch) = self.writes(table)?;
         let bytes = match kind {
             EntryKind::Plain => {
                 let stored = [key, &row.to_key()].concat();
-                writes.put(
-                    &stored,
-                    NewRecord { head: &[], values: &[] },
-                    row_hole(row, key.len()),
-                    scratch,
-                )?
+                let record = NewRecord { head: &[], values: &[] };
+                let (writes, scratch) = self.writes(table)?;
+                writes.put(&stored, record, row_hole(row, key.len()), scratch)?
             }
             EntryKind::Unique => {
-                let owner = owner_of(writes, key)?;
-                match owner {
+                match owner_of(self.writes(table)?.0, key)? {
                     Some(owner) if owner != row => return Err(Error::DuplicateKey { row: owner }),
                     Some(_) => return Ok(()),
-                    None => {
-                        writes.put(key, NewRecord::from(&row.to_key()), row_hole(row, key.len()), scratch)?
-                    }
+                    None => self.intend(table, key)?,
                 }
+                let (writes, scratch) = self.writes(table)?;
+                writes.put(key, NewRecord::from(&row.to_key()), row_hole(row, key.len()), scratch)?
             }
         };
         self.account(bytes)
@@ -189,13 +234,13 @@ impl Transaction {
 
     /// Deletes the index entry of `row`; says whether it was there. A unique entry of another row stays.
     pub fn delete_entry(&mut self, table: TableId, key: &[u8], row: RowId, kind: EntryKind) -> Result<bool> {
-        let (writes, _) = self.writes(table)?;
         let found = match kind {
-            EntryKind::Plain => writes.delete(&[key, &row.to_key()].concat())?,
-            EntryKind::Unique => {
-                let owner = owner_of(writes, key)?;
-                owner == Some(row) && writes.delete(key)?
+            EntryKind::Plain => self.writes(table)?.0.delete(&[key, &row.to_key()].concat())?,
+            EntryKind::Unique if owner_of(self.writes(table)?.0, key)? == Some(row) => {
+                self.intend(table, key)?;
+                self.writes(table)?.0.delete(key)?
             }
+            EntryKind::Unique => false,
         };
         self.account(key.len() as u64 + 24)?;
         Ok(found)
@@ -250,6 +295,12 @@ impl Transaction {
     pub fn commit(self) -> Result<Committed> {
         let store = self.store.clone();
         store.commit(self)
+    }
+}
+
+impl Drop for Transaction {
+    fn drop(&mut self) {
+        self.intents.give_up(&self.store.shared().intents);
     }
 }
 

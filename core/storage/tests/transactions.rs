@@ -48,37 +48,70 @@ fn a_transaction_sees_its_own_writes_and_nobody_else_does() {
     assert_eq!(keys(&before, T, Direction::Forward), [b"a", b"b"]);
 }
 
+fn is_conflict<T>(result: Result<T>) -> bool {
+    matches!(result, Err(Error::Conflict { .. }))
+}
+
 #[test]
-fn the_first_committer_of_a_key_wins() {
+fn the_first_writer_of_a_key_has_it() {
     let store = memory();
-    let write = |value: &[u8]| {
-        let mut tx = store.begin();
-        tx.put(T, b"k", value).unwrap();
-        tx
-    };
-    // Both insert, both replace, one replaces what the other deletes, in either order.
-    let (a, b) = (write(b"1"), write(b"2"));
-    a.commit().unwrap();
-    assert_eq!(b.commit().unwrap_err(), Error::Conflict);
-    let (a, b) = (write(b"3"), write(b"4"));
-    b.commit().unwrap();
-    assert_eq!(a.commit().unwrap_err(), Error::Conflict);
-    let (mut a, b) = (store.begin(), write(b"5"));
-    a.delete(T, b"k").unwrap();
-    a.commit().unwrap();
-    assert_eq!(b.commit().unwrap_err(), Error::Conflict);
-    write(b"6").commit().unwrap();
-    let (mut a, b) = (store.begin(), write(b"7"));
-    a.delete(T, b"k").unwrap();
-    b.commit().unwrap();
-    assert_eq!(a.commit().unwrap_err(), Error::Conflict);
-    assert_eq!(store.snapshot().get(T, b"k").unwrap().unwrap().head(), b"7");
-    // Another key is nobody's business, and a conflict leaves nothing behind.
-    let (a, mut b) = (write(b"8"), write(b"9"));
+    let put = |tx: &mut Transaction, value: &[u8]| tx.put(T, b"k", value);
+    // Both insert: the second is told at its write, and cannot commit any more.
+    let (mut a, mut b) = (store.begin(), store.begin());
+    put(&mut a, b"1").unwrap();
+    put(&mut a, b"1, again").unwrap();
+    assert!(b.conflict().is_none() && is_conflict(put(&mut b, b"2")) && b.conflict().is_some());
     b.put(T, b"other", b"x").unwrap();
     a.commit().unwrap();
-    assert_eq!(b.commit().unwrap_err(), Error::Conflict);
+    assert!(is_conflict(b.commit()));
+    // The first is done, but the second has not seen it.
+    let (mut a, mut b) = (store.begin(), store.begin());
+    put(&mut b, b"4").unwrap();
+    b.commit().unwrap();
+    assert!(is_conflict(a.delete(T, b"k")) && is_conflict(a.commit()));
+    // One replaces what the other deletes.
+    let (mut a, mut b) = (store.begin(), store.begin());
+    assert!(a.delete(T, b"k").unwrap());
+    assert!(is_conflict(put(&mut b, b"5")));
+    drop(a);
+    // Whoever gives up leaves the key to others, and nothing else behind.
+    assert!(is_conflict(b.commit()));
+    let mut c = store.begin();
+    put(&mut c, b"6").unwrap();
+    c.commit().unwrap();
+    assert_eq!(store.snapshot().get(T, b"k").unwrap().unwrap().head(), b"6");
     assert!(store.snapshot().get(T, b"other").unwrap().is_none());
+}
+
+/// Of a transaction that writes very many keys the last ones are found out at the commit.
+#[test]
+fn keys_beyond_the_intents_conflict_at_the_commit() {
+    let store = memory();
+    let (mut large, mut small) = (store.begin(), store.begin());
+    for number in 0..5000u64 {
+        large.put(T, &number.to_be_bytes(), b"large").unwrap();
+    }
+    small.put(T, &4999u64.to_be_bytes(), b"small").unwrap();
+    small.commit().unwrap();
+    assert!(is_conflict(large.commit()));
+    assert_eq!(store.snapshot().count(T).unwrap(), 1);
+}
+
+#[test]
+fn unique_entries_conflict_before_they_are_there() {
+    let store = memory();
+    let mut setup = store.begin();
+    let (rows, unique) = (setup.create_table().unwrap(), setup.create_table().unwrap());
+    setup.commit().unwrap();
+    let enter = |tx: &mut Transaction| {
+        let row = tx.append(rows, b"doc")?;
+        tx.put_entry(unique, b"name", row, EntryKind::Unique)
+    };
+    let (mut a, mut b) = (store.begin(), store.begin());
+    enter(&mut a).unwrap();
+    assert!(is_conflict(enter(&mut b)));
+    a.commit().unwrap();
+    assert!(matches!(enter(&mut store.begin()), Err(Error::DuplicateKey { .. })));
 }
 
 #[test]
@@ -90,7 +123,7 @@ fn guards_conflict_when_their_key_changed() {
     let mut tx = store.begin();
     tx.put(T, b"meta", b"1").unwrap();
     tx.commit().unwrap();
-    assert_eq!(guarding.commit().unwrap_err(), Error::Conflict);
+    assert!(is_conflict(guarding.commit()));
     let mut guarding = store.begin();
     guarding.guard(T, b"meta").unwrap();
     guarding.put(T, b"mine", b"x").unwrap();
@@ -135,15 +168,16 @@ fn rows_are_numbered_in_commit_order() {
         tx.put_entry(unique, b"a", row, EntryKind::Unique).unwrap_err(),
         Error::DuplicateKey { row: a.rows[0] }
     );
-    tx.put_entry(unique, b"new", row, EntryKind::Unique).unwrap();
+    tx.put_entry(unique, b"own", row, EntryKind::Unique).unwrap();
     let second = tx.append(rows, b"second").unwrap();
     assert_eq!(
-        tx.put_entry(unique, b"new", second, EntryKind::Unique).unwrap_err(),
+        tx.put_entry(unique, b"own", second, EntryKind::Unique).unwrap_err(),
         Error::DuplicateKey { row }
     );
     let (c, _) = insert(b"new");
+    assert!(is_conflict(tx.put_entry(unique, b"new", second, EntryKind::Unique)));
     c.commit().unwrap();
-    assert_eq!(tx.commit().unwrap_err(), Error::Conflict);
+    assert!(is_conflict(tx.commit()));
 
     // An appended row can be written again and deleted before it is committed; its number stays used.
     let mut tx = store.begin();
@@ -219,40 +253,55 @@ fn tables_come_and_go_with_their_transaction() {
     assert!(next > table);
     tx.drop_table(next).unwrap();
     tx.commit().unwrap();
-    assert_eq!(writing.commit().unwrap_err(), Error::Conflict);
+    assert!(is_conflict(writing.commit()));
     assert!(store.snapshot().count(table).is_err());
     assert_eq!(before.get(table, b"k").unwrap().unwrap().head(), b"v");
     assert!(store.begin().drop_table(T).is_err());
 }
 
 #[test]
-fn exclusive_transactions_do_not_lose() {
+fn who_waits_for_a_key_does_not_lose_it_again() {
     let store = memory();
     let mut tx = store.begin();
     tx.put(T, b"n", &0u64.to_le_bytes()).unwrap();
     tx.commit().unwrap();
     let read =
         |tx: &Transaction| u64::from_le_bytes(tx.get(T, b"n").unwrap().unwrap().head().try_into().unwrap());
+    let add = |mut tx: Transaction| {
+        let next = read(&tx) + 1;
+        tx.put(T, b"n", &next.to_le_bytes())?;
+        tx.commit()
+    };
     std::thread::scope(|scope| {
-        for thread in 0..4 {
+        for thread in 0..5 {
             let store = store.clone();
             scope.spawn(move || {
                 for _ in 0..200 {
-                    loop {
-                        let mut tx =
-                            if thread == 0 { store.begin_exclusive().unwrap() } else { store.begin() };
-                        let next = read(&tx) + 1;
-                        tx.put(T, b"n", &next.to_le_bytes()).unwrap();
-                        match tx.commit() {
-                            Ok(_) => break,
-                            Err(error) => assert!(error == Error::Conflict && thread != 0),
-                        }
+                    if thread == 0 {
+                        add(store.begin_exclusive().unwrap()).unwrap();
+                        continue;
                     }
+                    let Err(Error::Conflict { on }) = add(store.begin()) else { continue };
+                    let mut keys = ContendedKeys::default();
+                    keys.add(on);
+                    // Only somebody who takes no intents can still be faster.
+                    while add(store.begin_holding(&keys, &mut || false).unwrap()).is_err() {}
                 }
             });
         }
     });
-    assert_eq!(read(&store.begin()), 800);
+    assert_eq!(read(&store.begin()), 1000);
+    // Who waits can be stopped, and leaves the key free.
+    let mut holder = store.begin();
+    holder.put(T, b"n", b"x").unwrap();
+    let mut keys = ContendedKeys::default();
+    let mut other = store.begin();
+    let Err(Error::Conflict { on }) = other.put(T, b"n", b"y") else { panic!("no conflict") };
+    keys.add(on);
+    let stopped = store.begin_holding(&keys, &mut || true);
+    assert!(matches!(stopped, Err(Error::Interrupted)));
+    drop(holder);
+    store.begin_holding(&keys, &mut || true).unwrap();
 }
 
 #[test]

@@ -1,9 +1,8 @@
 //! One attempt at changing documents of one collection, and the loop that repeats attempts.
 //!
-//! Writes are optimistic: an attempt reads one snapshot, and its commit says Conflict when somebody
-//! else changed what it wrote or guarded. The loop then runs the attempt again on a fresh snapshot;
-//! after [`CONFLICTS_BEFORE_QUEUEING`] conflicts it takes its place in storage's queue of exclusive transactions, so that
-//! every writer gets its turn. Every attempt guards the catalogue record of its collection: a write and a drop
+//! Writes are optimistic: an attempt reads one snapshot, and its writes or its commit say Conflict when somebody
+//! else is changing or has changed what it wrote or guarded. The loop then waits for its turn at the keys that were lost
+//! and runs the attempt again on a fresh snapshot. Every attempt guards the catalogue record of its collection: a write and a drop
 //! or an index build never miss each other.
 
 use crate::catalog::{self, CollectionInfo, Namespace};
@@ -14,11 +13,10 @@ use crate::interrupt::Interrupt;
 use crate::storage_error::{MapStorage, from_storage};
 use crate::stored::{self, Stored};
 use multifora_model::{DocumentView, Error, RawDoc, Result};
-use multifora_storage::{Error as StorageError, Read, Record, RowId, Sequence, TableId, Transaction};
+use multifora_storage::{
+    ContendedKeys, Error as StorageError, Read, Record, RowId, Sequence, TableId, Transaction,
+};
 use std::sync::Arc;
-
-/// After so many conflicts in a row a writer queues for its turn.
-const CONFLICTS_BEFORE_QUEUEING: u32 = 3;
 
 /// Who writes: everything that the attempts of one statement share.
 pub struct Writer<'a> {
@@ -54,7 +52,11 @@ impl<'a> Writer<'a> {
     /// # Errors
     /// Those of the attempt, interruption, storage errors other than conflicts.
     pub fn run<T>(&mut self, attempt: impl FnMut(&mut Transaction) -> Result<Attempt<T>>) -> Result<T> {
-        self.run_after(0, attempt)
+        let (store, interrupt) = (self.database.store(), self.interrupt);
+        self.run_in(attempt, |lost| match lost.is_empty() {
+            true => Ok(store.begin()),
+            false => store.begin_holding(lost, &mut || interrupt.check().is_err()),
+        })
     }
 
     /// Runs `attempt` in a transaction during which nobody else commits. For short work only.
@@ -65,36 +67,40 @@ impl<'a> Writer<'a> {
         &mut self,
         attempt: impl FnMut(&mut Transaction) -> Result<Attempt<T>>,
     ) -> Result<T> {
-        self.run_after(CONFLICTS_BEFORE_QUEUEING, attempt)
+        let store = self.database.store();
+        self.run_in(attempt, |_| store.begin_exclusive())
     }
 
-    fn run_after<T>(
+    fn run_in<T>(
         &mut self,
-        mut conflicts: u32,
         mut attempt: impl FnMut(&mut Transaction) -> Result<Attempt<T>>,
+        begin: impl Fn(&ContendedKeys) -> multifora_storage::Result<Transaction>,
     ) -> Result<T> {
-        let store = self.database.store();
+        let mut lost = ContendedKeys::default();
         loop {
             self.interrupt.check()?;
-            let mut txn = match conflicts < CONFLICTS_BEFORE_QUEUEING {
-                true => store.begin(),
-                false => store.begin_exclusive().mapped()?,
+            let mut txn = match begin(&lost) {
+                // The next look says why.
+                Err(StorageError::Interrupted) => continue,
+                begun => begun.mapped()?,
             };
-            let value = match attempt(&mut txn)? {
-                Attempt::Leave(value) => return Ok(value),
-                Attempt::Commit(value) => value,
+            let result = attempt(&mut txn);
+            let on = match (txn.conflict(), result) {
+                // Whatever the attempt made of it.
+                (Some(on), _) => on,
+                (None, Err(error)) => return Err(error),
+                (None, Ok(Attempt::Leave(value))) => return Ok(value),
+                (None, Ok(Attempt::Commit(value))) => match txn.commit() {
+                    Ok(committed) => {
+                        self.last_commit = self.last_commit.max(Some(committed.sequence));
+                        return Ok(value);
+                    }
+                    Err(StorageError::Conflict { on }) => on,
+                    Err(error) => return Err(from_storage(error)),
+                },
             };
-            match txn.commit() {
-                Ok(committed) => {
-                    self.last_commit = self.last_commit.max(Some(committed.sequence));
-                    return Ok(value);
-                }
-                Err(StorageError::Conflict) => {
-                    self.database.counters().write_conflicts.add(1);
-                    conflicts += 1;
-                }
-                Err(error) => return Err(from_storage(error)),
-            }
+            self.database.counters().write_conflicts.add(1);
+            lost.add(on);
         }
     }
 

@@ -92,7 +92,7 @@ impl Keeping {
         let (table, key, base) = all[random.below(all.len() as u64) as usize];
         let (key, base) = (key.clone(), Arc::clone(base));
         let mut keeping = Keeping { tx: store.begin(), table, key, base, is_put: false };
-        if random.one_in(2) {
+        if random.one_in(2) && !world.is_held(keeping.table, &keeping.key) {
             keeping.put()?;
         }
         Ok(Some(keeping))
@@ -108,16 +108,25 @@ impl Keeping {
         self.tx.put(table, &self.key, NewRecord { head: b"kept for long", values: &values })
     }
 
+    fn is_unchanged(&self, world: &World) -> bool {
+        let there = world.newest().record(self.table, &self.key);
+        there.is_some_and(|record| Arc::ptr_eq(record, &self.base))
+    }
+
     /// Commits: it must conflict if, and only if, the record was changed meanwhile.
     fn commit(mut self, world: &mut World) -> Result<()> {
         if !self.is_put {
             match self.put() {
                 Err(Error::SnapshotTooOld) => return Ok(()),
+                Err(Error::Conflict { .. }) => {
+                    let is_held = world.is_held(self.table, &self.key);
+                    assert!(is_held || !self.is_unchanged(world), "a conflict with nobody");
+                    return Ok(());
+                }
                 result => result?,
             }
         }
-        let there = world.newest().record(self.table, &self.key);
-        let is_same = there.is_some_and(|record| Arc::ptr_eq(record, &self.base));
+        let is_same = self.is_unchanged(world);
         let values = self.values();
         match self.tx.commit() {
             Ok(committed) => {
@@ -127,7 +136,7 @@ impl Keeping {
                 world.push(model, committed.sequence);
                 Ok(())
             }
-            Err(Error::Conflict) => {
+            Err(Error::Conflict { .. }) => {
                 assert!(!is_same, "a conflict with nobody");
                 Ok(())
             }
@@ -148,6 +157,14 @@ impl Held {
                 Some(Held::Building(store.build_table()?, ModelTable::new(), records.into_iter().collect()))
             }
         })
+    }
+
+    /// The key that it has written and not committed.
+    pub fn written(&self) -> Option<(u64, &[u8])> {
+        match self {
+            Held::Keeping(keeping) if keeping.is_put => Some((keeping.table, &keeping.key)),
+            _ => None,
+        }
     }
 
     /// Goes on with it; gives back what is to be held longer.
