@@ -374,7 +374,8 @@ fn apply_table(state: &mut State, id: u64, writes: &mut TableWrites, rows: &[Row
                 return Ok(false);
             }
         }
-        if tree.apply(write.change(key, version), None, &context)?.version != write.base {
+        let existed = write.is_new(key).then_some(false);
+        if tree.apply(write.change(key, version), existed, &context)?.version != write.base {
             return Err(Error::Conflict { on: KeyId::of(id, key) });
         }
     }

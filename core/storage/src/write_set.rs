@@ -8,6 +8,7 @@ use crate::record::{Cell, FreshValue, NewRecord, NewValue, ValueRef, Values};
 use crate::state::Table;
 use crate::table_builder::BuiltTable;
 use crate::tree::{Change, Context, Found, Tree};
+use smallvec::SmallVec;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 
@@ -42,6 +43,11 @@ pub(crate) struct Put {
 }
 
 impl Write {
+    /// Whether the key cannot be there already.
+    pub(crate) fn is_new(&self, key: &[u8]) -> bool {
+        self.put.as_ref().is_some_and(|put| is_in_key(put.row, key))
+    }
+
     /// What it does to the tree; `key` is the one under which it was recorded.
     pub(crate) fn change(&self, key: &[u8], version: u64) -> Change {
         match &self.put {
@@ -72,6 +78,9 @@ impl Put {
     }
 }
 
+/// Mostly short, and inline then: keys are compared without following a pointer.
+type WriteKey = SmallVec<[u8; 24]>;
+
 /// The writes of a transaction in one table.
 pub(crate) struct TableWrites {
     id: u64,
@@ -81,7 +90,7 @@ pub(crate) struct TableWrites {
     pub(crate) created: bool,
     /// The table was built outside, and comes with the commit.
     pub(crate) built: Option<BuiltTable>,
-    pub(crate) writes: BTreeMap<Box<[u8]>, Write>,
+    pub(crate) writes: BTreeMap<WriteKey, Write>,
     /// Snapshot and writes as one tree: made when a scan or a count first needs it, kept up to date from then on.
     overlay: OnceLock<Tree>,
 }
@@ -162,10 +171,9 @@ impl TableWrites {
                 write.put = Some(Put { row: row.or(hole), ..put });
             }
             None => {
-                // A row that is just being appended cannot be there.
-                let is_new = row.is_some_and(|hole| hole.at == 0 && key.len() == 8);
-                let base = if is_new { 0 } else { self.base.tree.version(key, &self.context())? };
-                self.writes.insert(key.into(), Write { base, put: Some(put) });
+                let base =
+                    if is_in_key(row, key) { 0 } else { self.base.tree.version(key, &self.context())? };
+                self.writes.insert(WriteKey::from_slice(key), Write { base, put: Some(put) });
             }
         }
         Ok(bytes)
@@ -183,7 +191,7 @@ impl TableWrites {
             None => match self.base.tree.version(key, &self.context())? {
                 0 => false,
                 base => {
-                    self.writes.insert(key.into(), Write { base, put: None });
+                    self.writes.insert(WriteKey::from_slice(key), Write { base, put: None });
                     true
                 }
             },
@@ -255,6 +263,11 @@ fn check_sizes(key: &[u8], record: &NewRecord<'_>) -> Result<()> {
         NewValue::New(bytes) => check("a value", bytes.len(), MAX_VALUE_BYTES),
         NewValue::Keep(_) => Ok(()),
     })
+}
+
+/// Whether the key has the number of a row that is just being appended: then it cannot be there.
+fn is_in_key(row: Option<RowHole>, key: &[u8]) -> bool {
+    row.is_some_and(|hole| hole.at + 8 <= key.len())
 }
 
 /// The hole of a provisional row, `at` bytes behind the key's first.

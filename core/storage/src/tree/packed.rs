@@ -23,8 +23,6 @@ impl EntryRef<'_> {
 /// Where an entry is; it ends where the next one begins.
 #[derive(Clone, Copy, Debug)]
 struct Slot {
-    /// The key's first bytes: mostly they tell two keys apart, and no others are looked at.
-    prefix: u64,
     version: u64,
     key_at: u32,
     head_at: u32,
@@ -36,6 +34,9 @@ struct Slot {
 pub(crate) struct Packed {
     /// Keys and heads in turn.
     bytes: Vec<u8>,
+    /// The keys' first bytes: mostly they tell two keys apart, and no others are looked at. Side by side, so that a search
+    /// touches few lines of memory.
+    prefixes: Vec<u64>,
     /// One more than there are entries: the last is the end.
     slots: Vec<Slot>,
     values: Vec<ValueRef>,
@@ -50,6 +51,7 @@ impl Packed {
     /// What it takes in memory.
     pub(crate) fn weight_bytes(&self) -> usize {
         self.bytes.capacity()
+            + self.prefixes.capacity() * size_of::<u64>()
             + self.slots.capacity() * size_of::<Slot>()
             + self.values.capacity() * size_of::<ValueRef>()
     }
@@ -87,11 +89,14 @@ impl Packed {
     /// Where the key is, or where it belongs.
     pub(crate) fn find(&self, key: &[u8]) -> Result<usize, usize> {
         let prefix = key_prefix(key);
-        let (mut low, mut high) = (0, self.len());
+        let at = self.prefixes.partition_point(|other| *other < prefix);
+        // Keys that begin alike stand behind each other.
+        let behind = self.prefixes.get(at..).unwrap_or_default();
+        let alike = behind.partition_point(|other| *other == prefix);
+        let (mut low, mut high) = (at, at + alike);
         while low < high {
             let middle = low + (high - low) / 2;
-            let order = self.slots.get(middle).map_or(Ordering::Greater, |slot| slot.prefix.cmp(&prefix));
-            match order.then_with(|| self.key(middle).cmp(key)) {
+            match self.key(middle).cmp(key) {
                 Ordering::Less => low = middle + 1,
                 Ordering::Greater => high = middle,
                 Ordering::Equal => return Ok(middle),
@@ -111,6 +116,7 @@ impl PackedBuilder {
     pub(crate) fn with_capacity(entries: usize, bytes: usize) -> PackedBuilder {
         let mut packed = Packed::default();
         packed.bytes.reserve_exact(bytes);
+        packed.prefixes.reserve_exact(entries);
         packed.slots.reserve_exact(entries + 1);
         PackedBuilder { packed }
     }
@@ -181,8 +187,8 @@ impl PackedBuilder {
         parts.iter().for_each(|part| packed.bytes.extend_from_slice(part));
         packed.raw_bytes += packed.bytes.len() - key_at + 6;
         let key = packed.bytes.get(key_at..key_at + key_len).unwrap_or_default();
+        packed.prefixes.push(key_prefix(key));
         packed.slots.push(Slot {
-            prefix: key_prefix(key),
             version,
             key_at: key_at as u32,
             head_at: (key_at + key_len) as u32,
@@ -196,7 +202,6 @@ impl PackedBuilder {
         if !packed.slots.is_empty() {
             let end = packed.bytes.len() as u32;
             packed.slots.push(Slot {
-                prefix: 0,
                 version: 0,
                 key_at: end,
                 head_at: end,
@@ -204,6 +209,7 @@ impl PackedBuilder {
             });
         }
         packed.bytes.shrink_to_fit();
+        packed.prefixes.shrink_to_fit();
         packed.values.shrink_to_fit();
         self.packed
     }

@@ -120,7 +120,7 @@ impl Database for Open {
             let mut transaction = self.store.begin();
             let staged = changes.iter().try_for_each(|change| self.stage(&mut transaction, change));
             match staged.and_then(|()| transaction.commit()) {
-                Err(Error::Conflict) => {}
+                Err(Error::Conflict { .. }) => {}
                 Err(other) => return Err(other.into()),
                 Ok(committed) => {
                     if when == When::Synced {
