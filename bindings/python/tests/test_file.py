@@ -73,6 +73,26 @@ def test_read_only(tmp_path):
             client.t.c.insert_one({"_id": 2})
 
 
+def test_reading_beside_a_writer(tmp_path):
+    path = tmp_path / "x.mfdb"
+    code = f"""
+import multiforadb
+with multiforadb.open({str(path)!r}, read_only=True) as client:
+    for line in iter(input, ""):
+        print(client.t.c.count_documents({{}}), flush=True)
+"""
+    with multiforadb.open(path) as client:
+        reader = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        for count in range(1, 20):
+            client.t.c.insert_one({"_id": count})
+            reader.stdin.write("look\n")
+            reader.stdin.flush()
+            assert reader.stdout.readline() == f"{count}\n"
+        reader.stdin.write("\n")
+        reader.stdin.close()
+        assert reader.wait(timeout=30) == 0
+
+
 def test_options_reach_the_engine(tmp_path):
     def options(**given):
         with multiforadb.open(tmp_path / "x.mfdb", **given) as client:

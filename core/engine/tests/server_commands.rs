@@ -215,6 +215,32 @@ fn a_read_only_file_refuses_writes() {
 }
 
 #[test]
+fn a_reader_beside_a_writer_sees_what_is_acknowledged() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("shared.mfdb");
+    let writer = support::open(&path);
+    writer.ok(r#"{"insert": "c", "documents": [{"_id": 1, "a": 1}, {"_id": 2, "a": 1}]}"#);
+    let database = Database::open(&path, &OpenOptions::default().read_only(true)).unwrap();
+    let connection = database.connect(ConnectionInfo::in_process("rust"));
+    let reader = Session { database, connection };
+    let first = reader.ok(r#"{"find": "c", "batchSize": 1}"#).i64("cursor.id").unwrap();
+    writer.ok(r#"{"update": "c", "updates": [{"q": {}, "u": {"$inc": {"a": 1}}, "multi": true}]}"#);
+    writer.ok(r#"{"createIndexes": "c", "indexes": [{"key": {"a": 1}, "name": "a_1"}]}"#);
+    assert!(writer.run_on("admin", r#"{"fsync": 1}"#).is_ok());
+    writer.ok(r#"{"insert": "new", "documents": [{"_id": 1}]}"#);
+    assert_eq!(reader.ok(r#"{"count": "c", "query": {"a": 2}, "hint": "a_1"}"#).i64("n"), Some(2));
+    assert_eq!(reader.docs("new").len(), 1);
+    // The cursor goes on with what it began with.
+    let rest = reader.ok(&format!(r#"{{"getMore": {{"$numberLong": "{first}"}}, "collection": "c"}}"#));
+    assert_eq!(rest.i64("cursor.nextBatch.0.a"), Some(1));
+    writer.ok(r#"{"drop": "new"}"#);
+    assert_eq!(reader.docs("new").len(), 0);
+    writer.database.close().unwrap();
+    assert_eq!(reader.docs("c").len(), 2);
+    assert!(reader.database.check(&multifora_engine::Interrupt::new()).unwrap().is_clean());
+}
+
+#[test]
 fn a_check_finds_what_does_not_belong_together() {
     let session = memory();
     session

@@ -192,9 +192,14 @@ impl Pages {
         if self.is_revoked() { Err(Error::SnapshotTooOld) } else { Ok(()) }
     }
 
+    /// Whether another process has published a newer checkpoint than the one that is read.
+    pub(crate) fn is_overtaken(&self) -> bool {
+        self.pin.as_ref().is_some_and(|pin| pin.is_overtaken())
+    }
+
     /// What reading something failed with, unless it may have been written over by now.
     fn error_of(&self, error: Error) -> Error {
-        if self.pin.as_ref().is_some_and(|pin| pin.is_overtaken()) {
+        if self.is_overtaken() {
             self.revoke();
         }
         self.check().err().unwrap_or(error)

@@ -23,10 +23,9 @@ pub(crate) struct Pin {
 
 impl Pin {
     fn take(disk: &Arc<dyn Disk>, checkpoint: u64) -> Result<Pin> {
-        match disk.pin(checkpoint) {
-            Ok(false) => return Err(owner::locked(&**disk)),
-            // Where there are no locks, the hashes in all pointers remain.
-            Ok(true) | Err(_) => {}
+        // Where there are no locks (an error), the hashes in all pointers remain.
+        if let Ok(false) = disk.pin(checkpoint) {
+            return Err(owner::locked(&**disk));
         }
         Ok(Pin { disk: Arc::clone(disk), checkpoint, owner_process: std::process::id() })
     }

@@ -88,8 +88,12 @@ impl ReadOnlyFile {
         }
         let mut view = self.view.lock();
         let Ok(Found::Database { superblock, .. }) = pin::find(&*self.disk) else { return };
+        // What could not be read may be readable by now; what is damaged stays so.
+        let has_failed = view.damage.as_ref().is_some_and(|error| matches!(error, Error::Io { .. }));
         let newer = match &view.base {
-            Some(base) if base.superblock.number == superblock.number => self.read_on(&view, &now()),
+            Some(base) if base.superblock.number == superblock.number && !has_failed => {
+                self.read_on(&view, &now())
+            }
             base => {
                 read_pinned(&self.disk, &self.pager, base.as_ref().and_then(|base| base.pin.as_ref())).ok()
             }

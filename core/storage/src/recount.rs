@@ -63,10 +63,15 @@ impl Visit for Used {
         Ok(())
     }
 
-    fn problem(&mut self, _: u64, _: Error, lost: Lost<'_>) -> Result<()> {
+    fn problem(&mut self, _: u64, error: Error, lost: Lost<'_>) -> Result<()> {
         // The list itself, a bad copy, a wrong count: they hide nothing.
-        self.is_whole &= matches!(lost, Lost::Nothing);
-        Ok(())
+        let is_hidden = !matches!(lost, Lost::Nothing);
+        self.is_whole &= !is_hidden;
+        match error {
+            // What cannot be read now may be readable later: taken for damage, it would keep its space for good.
+            Error::Io { .. } if is_hidden => Err(error),
+            _ => Ok(()),
+        }
     }
 }
 

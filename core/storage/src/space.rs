@@ -12,6 +12,8 @@ use crate::fault::{Fault, planted};
 use crate::superblock::DATA_START_BYTES;
 use std::collections::{BTreeMap, BTreeSet};
 
+/// No file is longer, so that what is added to its end cannot overflow.
+const MAX_FILE_BYTES: u64 = 1 << 62;
 /// Most free extents that are looked at for one that lies low enough.
 const SEARCH_LIMIT: usize = 64;
 
@@ -80,7 +82,7 @@ impl Space {
         let mut reader = Reader::new(bytes);
         let mut space = Space::new();
         let bytes_of = |units: u64| units.checked_mul(BLOCK_UNIT_BYTES);
-        space.end = bytes_of(reader.varint()?)?;
+        space.end = bytes_of(reader.varint()?).filter(|end| *end <= MAX_FILE_BYTES)?;
         let count = reader.varint()?;
         let mut at = 0u64;
         for _ in 0..count {

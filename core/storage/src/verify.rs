@@ -6,6 +6,7 @@ use crate::inspect::{self, Lost, Values, Visit};
 use crate::pages::Pager;
 use crate::problem::Problem;
 use crate::range::{Direction, KeyRange};
+use crate::read_only::ReadOnlyFile;
 use crate::space::Extent;
 use crate::state::State;
 use crate::store::{Medium, Store};
@@ -119,24 +120,40 @@ impl Store {
         let mut report = VerifyReport::default();
         match &shared.medium {
             Medium::Memory => {}
-            Medium::ReadOnly(file) => {
-                let figures = file.figures();
-                report.problems.extend(figures.damage.map(Problem::of_file));
-                if let Some(superblock) = figures.superblock {
-                    let len_bytes = file
-                        .disk
-                        .len()
-                        .map_err(|error| Error::io("read the length of", file.disk.place(), &error))?;
-                    report.free_bytes = figures.free_bytes;
-                    report.used_bytes = len_bytes.saturating_sub(figures.free_bytes);
-                    walk_checkpoint(&file.pager, &superblock, &mut report)?;
-                }
-            }
+            Medium::ReadOnly(file) => return self.verify_read_only(file),
             Medium::File(file) => verify_file(file, &mut report)?,
         }
-        let state = Arc::clone(&shared.published.read());
-        verify_state(&state, &mut report);
+        verify_state(&self.newest(), &mut report);
         Ok(report)
+    }
+
+    /// While another process writes, what is read may be given up: what seems damaged then is looked for once more in what
+    /// is newest, and only what is found again is reported.
+    fn verify_read_only(&self, file: &ReadOnlyFile) -> Result<VerifyReport> {
+        let mut found_before: Option<Vec<Problem>> = None;
+        loop {
+            let state = self.snapshot().state;
+            let mut report = VerifyReport::default();
+            let figures = file.figures();
+            report.problems.extend(figures.damage.map(Problem::of_file));
+            if let Some(superblock) = figures.superblock {
+                let len = file.disk.len();
+                let len_bytes =
+                    len.map_err(|error| Error::io("read the length of", file.disk.place(), &error))?;
+                report.free_bytes = figures.free_bytes;
+                report.used_bytes = len_bytes.saturating_sub(figures.free_bytes);
+                walk_checkpoint(&file.pager, &superblock, &mut report)?;
+            }
+            verify_state(&state, &mut report);
+            let is_overtaken = state.pages.is_overtaken();
+            if let Some(before) = &found_before {
+                report.problems.retain(|problem| before.contains(problem));
+            }
+            if report.is_clean() || found_before.is_some() || !is_overtaken {
+                return Ok(report);
+            }
+            found_before = Some(report.problems);
+        }
     }
 }
 

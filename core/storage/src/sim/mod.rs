@@ -59,6 +59,7 @@ struct State {
     capacity_bytes: u64,
     changes: u64,
     calls: [u64; 3],
+    failures: u64,
     random: Random,
 }
 
@@ -87,6 +88,7 @@ impl SimDisk {
             capacity_bytes: u64::MAX,
             changes: 0,
             calls: [0; 3],
+            failures: 0,
             random: Random::new(seed),
         };
         Arc::new(SimDisk { state: Mutex::new(state) })
@@ -115,6 +117,11 @@ impl SimDisk {
         self.state.lock().calls[call as usize]
     }
 
+    /// Calls that failed as planned, and those after the power failed.
+    pub fn failures(&self) -> u64 {
+        self.state.lock().failures
+    }
+
     /// Whether the power has failed.
     pub fn is_off(&self) -> bool {
         self.state.lock().is_off
@@ -136,6 +143,7 @@ impl State {
     /// Counts a call and says whether it is to fail. A failing change may still reach the medium in part.
     fn call(&mut self, call: Call) -> io::Result<()> {
         if self.is_off {
+            self.failures += 1;
             return Err(io::Error::other("the power is off"));
         }
         let n = self.calls[call as usize];
@@ -144,6 +152,7 @@ impl State {
             && failing == call
             && (n == at || (n > at && !once))
         {
+            self.failures += 1;
             return Err(kind.into());
         }
         Ok(())

@@ -7,7 +7,9 @@ use std::io::{BufRead, BufReader};
 fn options(round: u64) -> Options {
     let direct_from_bytes = [512 << 10, 30_000][round as usize % 2];
     let cache_bytes = [0, 1 << 20, 256 << 20][round as usize % 3];
-    Options { cache_bytes, tuning: Tuning { direct_from_bytes, ..Tuning::default() }, ..Options::default() }
+    // Whoever reads along has all the time that he needs.
+    let tuning = Tuning { direct_from_bytes, pinned_min_bytes: 1 << 40 };
+    Options { cache_bytes, tuning, ..Options::default() }
 }
 
 /// What record `number` holds: its head, and its values once they are complete.

@@ -180,7 +180,10 @@ impl Held {
                 let failed = is_excused(compare(&snapshot, &model), world.has_limit());
                 if !failed && random.one_in(4) {
                     let report = reader.verify()?;
-                    assert!(report.is_clean(), "a reader finds {:?}", report.problems);
+                    let mut wrong = report.problems.iter().map(|problem| &problem.error);
+                    // Reads may have been made to fail.
+                    let is_clean = wrong.all(|error| matches!(error, Error::Io { .. }));
+                    assert!(is_clean, "a reader finds {:?}", report.problems);
                 }
                 Ok(match random.below(3) {
                     0 => None,
