@@ -68,6 +68,11 @@ impl Collation {
         Ok(Some(Arc::new(Collation { document: spec.document(), spec, rules })))
     }
 
+    /// What compares strings under a collation; nothing under none.
+    pub fn collator(collation: Option<&Arc<Self>>) -> Option<&dyn Collator> {
+        collation.map(|collation| &**collation as &dyn Collator)
+    }
+
     /// All options.
     pub fn spec(&self) -> &CollationSpec {
         &self.spec
