@@ -18,7 +18,7 @@ pub use validator::Validator;
 
 use crate::storage_error::MapStorage;
 use multifora_model::path::FieldPath;
-use multifora_model::{Error, ErrorCode, RawDoc, Result};
+use multifora_model::{Collation, Error, ErrorCode, RawDoc, RawValue, Result};
 use multifora_query::filter::Filter;
 use multifora_storage::{Direction, KeyRange, Read, Sequence, TableId};
 use std::sync::Arc;
@@ -32,6 +32,8 @@ pub struct CollectionInfo {
     pub uuid: [u8; 16],
     /// The options it was created with, as a BSON document (what listCollections shows).
     pub options: Vec<u8>,
+    /// How strings compare in it where nothing else is said; by their bytes without one.
+    pub collation: Option<Arc<Collation>>,
     /// The rule that its documents must keep.
     pub validator: Option<Arc<Validator>>,
     /// Row number → document.
@@ -84,6 +86,8 @@ pub struct IndexInfo {
     pub expire_after_secs: Option<i64>,
     /// Only documents that match have entries.
     pub partial_filter: Option<Arc<Filter>>,
+    /// By which strings are ordered; their bytes without one.
+    pub collation: Option<Arc<Collation>>,
     /// For each field: some document has an array along this path.
     pub multikey: Vec<bool>,
     /// Encoded keys → rows.
@@ -135,6 +139,17 @@ impl IndexInfo {
     /// Some document has an array along one of the paths.
     pub fn is_multikey(&self) -> bool {
         self.multikey.contains(&true)
+    }
+}
+
+/// The collation in the options of a collection.
+///
+/// # Errors
+/// Those of [`Collation::parse`].
+pub fn default_collation(options: RawDoc<'_>) -> Result<Option<Arc<Collation>>> {
+    match options.get("collation").and_then(RawValue::as_doc) {
+        Some(collation) => Collation::parse(collation),
+        None => Ok(None),
     }
 }
 

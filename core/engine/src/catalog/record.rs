@@ -47,6 +47,7 @@ pub fn decode(ns: Namespace, bytes: &[u8]) -> Result<CollectionInfo> {
         uuid: [0; 16],
         options: RawDoc::EMPTY.as_bytes().to_vec(),
         validator: None,
+        collation: None,
         records: TableId::CATALOG,
         indexes: Vec::new(),
         building: Vec::new(),
@@ -61,6 +62,7 @@ pub fn decode(ns: Namespace, bytes: &[u8]) -> Result<CollectionInfo> {
             "options" => {
                 let options = value.as_doc().ok_or_else(|| damaged("options"))?;
                 info.validator = Validator::parse(options)?.map(Arc::new);
+                info.collation = super::default_collation(options)?;
                 info.options = options.as_bytes().to_vec();
             }
             "records" => info.records = table(value.as_i64()).ok_or_else(|| damaged("records"))?,
@@ -110,7 +112,7 @@ pub fn index_info(spec: ParsedSpec, table: TableId) -> Result<IndexInfo> {
     let partial_filter = match &spec.partial_filter {
         Some(bytes) => {
             let doc = RawDoc::framed(bytes).unwrap_or(RawDoc::EMPTY);
-            Some(Arc::new(compile_partial_filter(doc)?))
+            Some(Arc::new(compile_partial_filter(doc, spec.collation.as_ref())?))
         }
         None => None,
     };
@@ -125,6 +127,7 @@ pub fn index_info(spec: ParsedSpec, table: TableId) -> Result<IndexInfo> {
         hidden: spec.hidden,
         expire_after_secs: spec.expire_after_secs,
         partial_filter,
+        collation: spec.collation,
         table,
     })
 }

@@ -13,8 +13,9 @@ use super::{Access, IdLookup, IndexScan, Plan};
 use crate::catalog::{CollectionInfo, IndexInfo};
 use crate::exec::QuerySpec;
 use crate::storage_error::from_storage;
+use multifora_model::compare::is_collatable;
 use multifora_model::key::{self, KeyDirection};
-use multifora_model::{ElementType, RawDoc, Result};
+use multifora_model::{Collation, ElementType, RawDoc, Result};
 use multifora_query::filter::{FilterNode, Test};
 use multifora_storage::{KeyRange, Read};
 use std::ops::Bound;
@@ -97,7 +98,7 @@ fn table(spec: &QuerySpec, backwards: bool) -> Plan {
 fn bounded_by_client(spec: &QuerySpec, hinted: Option<Arc<IndexInfo>>) -> Result<Plan> {
     let min = spec.min.as_deref().and_then(RawDoc::framed);
     let max = spec.max.as_deref().and_then(RawDoc::framed);
-    let range = min_max_range(min, max, hinted.as_deref())?;
+    let range = min_max_range(min, max, hinted.as_deref(), spec.collation.as_ref())?;
     let Some(index) = hinted else { return Err(no_plan("min and max need an index")) };
     let bounds = IndexBounds::new(Vec::new(), Vec::new());
     let order = match &spec.sort {
@@ -118,8 +119,13 @@ fn id_lookup(collection: &CollectionInfo, conjuncts: &Conjuncts<'_>) -> Option<I
     if matches!(value.ty, ElementType::Array | ElementType::Null | ElementType::Undefined) {
         return None;
     }
+    // An _id that is a string is found only under the collation that the index has.
+    if is_collatable(value.ty) && comparison.collation != index.collation {
+        return None;
+    }
     let mut bytes = Vec::new();
-    key::encode(value, KeyDirection::Ascending, &mut bytes);
+    let collator = Collation::collator(index.collation.as_ref());
+    key::encode_with(value, KeyDirection::Ascending, collator, &mut bytes);
     let decides = conjuncts.tests.len() == 1 && conjuncts.ors.is_empty() && !conjuncts.incomplete;
     Some(IdLookup { index: Arc::clone(index), key: bytes, decides })
 }

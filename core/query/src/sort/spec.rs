@@ -66,6 +66,11 @@ impl SortSpec {
         self
     }
 
+    /// How strings compare.
+    pub fn collation(&self) -> Option<&Arc<Collation>> {
+        self.collation.as_ref()
+    }
+
     fn collator(&self) -> Option<&dyn Collator> {
         Collation::collator(self.collation.as_ref())
     }
