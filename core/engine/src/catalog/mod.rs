@@ -88,6 +88,9 @@ pub struct IndexInfo {
     pub partial_filter: Option<Arc<Filter>>,
     /// By which strings are ordered; their bytes without one.
     pub collation: Option<Arc<Collation>>,
+    /// Its keys were made by another version of the collation's rules than this build has: it is neither read nor
+    /// written, only dropped.
+    pub is_outdated: bool,
     /// For each field: some document has an array along this path.
     pub multikey: Vec<bool>,
     /// Encoded keys → rows.
@@ -134,6 +137,11 @@ impl IndexInfo {
     /// The specification as a document.
     pub fn spec_doc(&self) -> RawDoc<'_> {
         RawDoc::framed(&self.spec).unwrap_or(RawDoc::EMPTY)
+    }
+
+    /// A query may read it.
+    pub fn is_usable(&self) -> bool {
+        !self.hidden && !self.is_outdated
     }
 
     /// Some document has an array along one of the paths.

@@ -73,8 +73,12 @@ impl KeySet {
 /// The keys of a document in an index.
 ///
 /// # Errors
-/// `CannotIndexParallelArrays`; code 16746 for a position that is also a name; those of the partial filter.
+/// `CannotIndexParallelArrays`; code 16746 for a position that is also a name; those of the partial filter;
+/// `IncompatibleCollationVersion` for an index whose keys this build cannot make.
 pub fn keys_of(index: &IndexInfo, view: &DocumentView<'_>) -> Result<KeySet> {
+    if index.is_outdated {
+        return Err(outdated(index));
+    }
     let mut keys = KeySet::default();
     if let Some(filter) = &index.partial_filter
         && !filter.matches(view, &NoResources)?
@@ -108,6 +112,15 @@ pub fn keys_of(index: &IndexInfo, view: &DocumentView<'_>) -> Result<KeySet> {
     keys.array_paths = array_paths;
     keys.sort();
     Ok(keys)
+}
+
+/// The error for an index that has to be built anew.
+fn outdated(index: &IndexInfo) -> Error {
+    let text = format!(
+        "the keys of index {} were made by another version of its collation's rules: drop it and create it again",
+        index.name
+    );
+    Error::new(ErrorCode::IncompatibleCollationVersion, text)
 }
 
 /// Says whether key extraction failed because of what the document holds.

@@ -112,7 +112,7 @@ fn bounded_by_client(spec: &QuerySpec, hinted: Option<Arc<IndexInfo>>) -> Result
 
 /// `{_id: value}`, alone or among others: at most one row.
 fn id_lookup(collection: &CollectionInfo, conjuncts: &Conjuncts<'_>) -> Option<IdLookup> {
-    let index = collection.indexes.first().filter(|index| index.name == "_id_")?;
+    let index = collection.indexes.first().filter(|index| index.name == "_id_" && !index.is_outdated)?;
     let equality = conjuncts.tests.iter().find(|c| c.is_equality() && c.path.as_str() == "_id")?;
     let Test::Compare(comparison) = equality.test else { return None };
     let value = comparison.value.as_ref();
@@ -153,7 +153,7 @@ impl Chooser<'_> {
         for index in &self.collection.indexes {
             match &hinted {
                 Some(hinted) if !Arc::ptr_eq(hinted, index) => continue,
-                None if index.hidden => continue,
+                None if !index.is_usable() => continue,
                 _ => {}
             }
             for candidate in candidates(index, conjuncts, hinted.is_some()) {
@@ -220,7 +220,7 @@ impl Chooser<'_> {
     /// The scans that read the fewest keys for one alternative.
     fn best_scans(&self, conjuncts: &Conjuncts<'_>) -> Result<Option<(Vec<IndexScan>, f64)>> {
         let mut best: Option<(Vec<IndexScan>, f64)> = None;
-        for index in self.collection.indexes.iter().filter(|index| !index.hidden) {
+        for index in self.collection.indexes.iter().filter(|index| index.is_usable()) {
             for candidate in candidates(index, conjuncts, false) {
                 if !candidate.bounds.narrows() {
                     continue;

@@ -51,7 +51,7 @@ impl Hint {
                 collection.indexes.iter().find(|index| same_pattern(index.key_pattern(), pattern))
             }
         };
-        match found.filter(|index| !index.hidden) {
+        match found.filter(|index| index.is_usable()) {
             Some(index) => Ok(Some(Arc::clone(index))),
             None => Err(no_such_index()),
         }

@@ -93,6 +93,15 @@ fn nearest(name: &str) -> Option<&'static str> {
     None
 }
 
+/// The variants of locales that MongoDB has (`de@collation=phonebook`), and whether the library has them.
+pub fn locale_variants() -> impl Iterator<Item = (String, bool)> {
+    let known = |variant: &str| VARIANTS.iter().any(|row| row.0 == variant);
+    let of = move |row: &'static Row| {
+        row.1.iter().map(move |variant| (format!("{}@collation={variant}", row.0), known(variant)))
+    };
+    ROWS.iter().flat_map(of)
+}
+
 /// Every name, with and without variants.
 #[cfg(test)]
 pub(super) fn names() -> Vec<String> {

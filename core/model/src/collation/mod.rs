@@ -11,7 +11,8 @@ mod backwards;
 mod locales;
 mod spec;
 
-pub use spec::{COLLATION_VERSION, CaseFirst, CollationSpec, Strength};
+pub use locales::locale_variants;
+pub use spec::{COLLATION_VERSION, CaseFirst, CollationOption, CollationSpec, Strength, collation_options};
 
 use crate::compare::Collator;
 use crate::error::{Error, Result};

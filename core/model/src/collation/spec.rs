@@ -74,43 +74,101 @@ pub(super) struct Requested<'a> {
     pub backwards: Option<bool>,
 }
 
+/// An option of a collation document.
+pub struct CollationOption {
+    /// The name.
+    pub name: &'static str,
+    read: for<'a> fn(&mut Requested<'a>, RawValue<'a>, RawDoc<'a>) -> Result<()>,
+    /// What it does, in a line.
+    pub about: &'static str,
+}
+
+const CASE_FIRST: &[(&str, CaseFirst)] =
+    &[("upper", CaseFirst::Upper), ("lower", CaseFirst::Lower), ("off", CaseFirst::Off)];
+
+const OPTIONS: &[CollationOption] = &[
+    CollationOption {
+        name: "locale",
+        read: |wanted, value, _| string("locale", value).map(|name| wanted.locale = name),
+        about: "the language whose rules hold; `simple` compares bytes",
+    },
+    CollationOption {
+        name: "caseLevel",
+        read: |wanted, value, _| flag("caseLevel", value).map(|on| wanted.case_level = Some(on)),
+        about: "case counts at strength 1 and 2, too",
+    },
+    CollationOption {
+        name: "caseFirst",
+        read: |wanted, value, _| {
+            one_of("caseFirst", value, CASE_FIRST).map(|first| wanted.case_first = Some(first))
+        },
+        about: "upper or lower case comes first",
+    },
+    CollationOption {
+        name: "strength",
+        read: |wanted, value, _| strength(value).map(|strength| wanted.strength = Some(strength)),
+        about: "letters (1), accents (2), case (3), punctuation (4) or everything (5) counts",
+    },
+    CollationOption {
+        name: "numericOrdering",
+        read: |wanted, value, _| flag("numericOrdering", value).map(|on| wanted.numeric_ordering = Some(on)),
+        about: "digits compare as numbers",
+    },
+    CollationOption {
+        name: "alternate",
+        read: |wanted, value, _| {
+            let values = [("non-ignorable", false), ("shifted", true)];
+            one_of("alternate", value, &values).map(|shifted| wanted.shifted = Some(shifted))
+        },
+        about: "white space and punctuation count at strength 4 and 5 only, when `shifted`",
+    },
+    CollationOption {
+        name: "maxVariable",
+        read: |wanted, value, _| {
+            one_of("maxVariable", value, &[("punct", false), ("space", true)])
+                .map(|only| wanted.space_only = Some(only))
+        },
+        about: "of these, white space alone is meant, when `space`",
+    },
+    CollationOption {
+        name: "normalization",
+        read: |wanted, value, _| flag("normalization", value).map(|on| wanted.normalization = Some(on)),
+        about: "text is normalized first; here it always is",
+    },
+    CollationOption {
+        name: "backwards",
+        read: |wanted, value, _| loose_flag("backwards", value).map(|on| wanted.backwards = Some(on)),
+        about: "accents compare from the end of the text",
+    },
+    CollationOption {
+        name: "version",
+        read: |_, value, doc| check_version(doc, string("version", value)?),
+        about: "the version of ICU that is asked for, `57.1` or none",
+    },
+];
+
+/// All options of a collation document.
+pub fn collation_options() -> &'static [CollationOption] {
+    OPTIONS
+}
+
 impl<'a> Requested<'a> {
     /// Reads a document. `None`: the simple collation, which compares bytes.
     pub(super) fn parse(doc: RawDoc<'a>) -> Result<Option<Self>> {
         let mut wanted = Requested::default();
         let mut seen: Vec<&str> = Vec::new();
         for field in doc {
-            let (name, value) = (field.name(), field.value);
+            let name = field.name();
             if seen.contains(&name) {
                 let message = format!("BSON field 'collation.{name}' is a duplicate field");
                 return Err(Error::new(ErrorCode::IDLDuplicateField, message));
             }
             seen.push(name);
-            match name {
-                "locale" => wanted.locale = string(name, value)?,
-                "caseLevel" => wanted.case_level = Some(flag(name, value)?),
-                "caseFirst" => {
-                    let values =
-                        [("upper", CaseFirst::Upper), ("lower", CaseFirst::Lower), ("off", CaseFirst::Off)];
-                    wanted.case_first = Some(one_of(name, value, &values)?);
-                }
-                "strength" => wanted.strength = Some(strength(value)?),
-                "numericOrdering" => wanted.numeric_ordering = Some(flag(name, value)?),
-                "alternate" => {
-                    wanted.shifted =
-                        Some(one_of(name, value, &[("non-ignorable", false), ("shifted", true)])?);
-                }
-                "maxVariable" => {
-                    wanted.space_only = Some(one_of(name, value, &[("punct", false), ("space", true)])?);
-                }
-                "normalization" => wanted.normalization = Some(flag(name, value)?),
-                "backwards" => wanted.backwards = Some(loose_flag(name, value)?),
-                "version" => check_version(doc, string(name, value)?)?,
-                other => {
-                    let message = format!("BSON field 'collation.{other}' is an unknown field.");
-                    return Err(Error::new(ErrorCode::IDLUnknownField, message));
-                }
-            }
+            let option = OPTIONS.iter().find(|row| row.name == name).ok_or_else(|| {
+                let message = format!("BSON field 'collation.{name}' is an unknown field.");
+                Error::new(ErrorCode::IDLUnknownField, message)
+            })?;
+            (option.read)(&mut wanted, field.value, doc)?;
         }
         if !seen.contains(&"locale") {
             let message = "BSON field 'collation.locale' is missing but a required field";
