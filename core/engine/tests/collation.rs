@@ -41,6 +41,8 @@ fn a_collection_shows_its_collation_and_its_indexes_inherit_it() {
     assert_eq!(db.ok(&again).str("note").as_deref(), Some("all indexes already exist"));
     db.fails(&again.replace(r#""name": "a""#, r#""name": "b""#), 85);
     db.fails(r#"{"createIndexes": "c", "indexes": [{"key": {"a": 1}, "name": "a", "collation": {"locale": "de"}}]}"#, 86);
+    db.fails(r#"{"find": "c", "hint": {"a": 1}}"#, 27);
+    db.ok(r#"{"find": "c", "hint": "fr"}"#);
     db.ok(r#"{"dropIndexes": "c", "index": "simple"}"#);
     db.fails(r#"{"dropIndexes": "c", "index": {"a": 1}}"#, 181);
 }

@@ -176,7 +176,8 @@ mod tests {
         let decoded = decode(collection().ns, &encoded).unwrap();
         assert_eq!(decoded.collation, collection().collation);
         assert!(!decoded.indexes[0].is_outdated);
-        let at = encoded.windows(SORT_KEY_VERSION.len()).position(|w| w == SORT_KEY_VERSION.as_bytes()).unwrap();
+        let at =
+            encoded.windows(SORT_KEY_VERSION.len()).position(|w| w == SORT_KEY_VERSION.as_bytes()).unwrap();
         let mut older = encoded.clone();
         older[at] = b'x';
         let decoded = decode(collection().ns, &older).unwrap();

@@ -42,13 +42,23 @@ impl Hint {
     }
 
     /// The index that the hint names.
+    ///
+    /// # Errors
+    /// `BadValue` when there is none; `IndexNotFound` when a key pattern is that of several, which differ in something
+    /// else (their collations, say).
     pub(super) fn index(&self, collection: &CollectionInfo) -> Result<Option<Arc<IndexInfo>>> {
         let found = match self {
             Hint::Natural { .. } => return Ok(None),
             Hint::Name(name) => collection.index(name),
             Hint::KeyPattern(pattern) => {
                 let pattern = RawDoc::framed(pattern).unwrap_or(RawDoc::EMPTY);
-                collection.indexes.iter().find(|index| same_pattern(index.key_pattern(), pattern))
+                let mut found = (collection.indexes.iter())
+                    .filter(|index| index.is_usable() && same_pattern(index.key_pattern(), pattern));
+                let (first, second) = (found.next(), found.next());
+                if let (Some(first), Some(second)) = (first, second) {
+                    return Err(ambiguous(first, second));
+                }
+                first
             }
         };
         match found.filter(|index| index.is_usable()) {
@@ -80,6 +90,15 @@ fn no_such_index() -> Error {
     Error::bad_value(
         "error processing query: planner returned error :: caused by :: hint provided does not correspond to an existing index",
     )
+}
+
+fn ambiguous(first: &IndexInfo, second: &IndexInfo) -> Error {
+    let text = format!(
+        "error processing query: planner returned error :: caused by :: the hint is the key pattern of several indexes \
+         ({} and {}): hint by name",
+        first.name, second.name
+    );
+    Error::new(ErrorCode::IndexNotFound, text)
 }
 
 /// The whole keys between `min` (inclusive) and `max` (exclusive) in the hinted index.
