@@ -22,6 +22,7 @@ use multifora_model::{Collation, Error, ErrorCode, RawDoc, RawValue, Result};
 use multifora_query::filter::Filter;
 use multifora_storage::{Direction, KeyRange, Read, Sequence, TableId};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// One collection, as of one snapshot.
 #[derive(Clone, Debug)]
@@ -155,10 +156,23 @@ impl IndexInfo {
 /// # Errors
 /// Those of [`Collation::parse`].
 pub fn default_collation(options: RawDoc<'_>) -> Result<Option<Arc<Collation>>> {
-    match options.get("collation").and_then(RawValue::as_doc) {
-        Some(collation) => Collation::parse(collation),
-        None => Ok(None),
+    let Some(collation) = options.get("collation").and_then(RawValue::as_doc) else { return Ok(None) };
+    let collation = Collation::parse(collation)?;
+    if collation.is_some() {
+        COLLATIONS_MET.store(true, Ordering::Relaxed);
     }
+    Ok(collation)
+}
+
+/// A collection with a default collation has been met by this process.
+static COLLATIONS_MET: AtomicBool = AtomicBool::new(false);
+
+/// False as long as no collection of an open database can have a default collation, so that writes need not look it up.
+///
+/// That is known because every record that is read or made passes [`default_collation`], and because opening a file
+/// for writing reads them all (it looks for unfinished index builds).
+pub fn may_have_collations() -> bool {
+    COLLATIONS_MET.load(Ordering::Relaxed)
 }
 
 /// The collection of this name, as the snapshot or transaction sees it.

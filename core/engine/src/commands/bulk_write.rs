@@ -12,8 +12,8 @@ use super::update::{self, UpdateParts};
 use super::write_args::{append_retried, batch_documents, check_batch_size};
 use crate::catalog::Namespace;
 use crate::context::CommandContext;
-use crate::exec::Reading;
 use crate::exec::compile::compile_context;
+use crate::exec::default_collation;
 use crate::request::Request;
 use crate::write::Writer;
 use crate::write::delete::{delete_many, delete_one, one_deleted};
@@ -141,7 +141,7 @@ fn names_of(
     namespaces: &[Namespace],
 ) -> Result<Vec<CompileContext>> {
     let names = |ns: &Namespace| {
-        let default = Reading::open(context.database, ns)?.collation(None)?;
+        let default = default_collation(context.database, ns)?;
         compile_context(context, request, default)
     };
     namespaces.iter().map(names).collect()

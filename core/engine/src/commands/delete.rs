@@ -6,7 +6,7 @@ use super::write_args::{append_retried, batch_documents, check_batch_size};
 use crate::catalog::Namespace;
 use crate::context::CommandContext;
 use crate::exec::compile::{compile_context, compile_order};
-use crate::exec::{Reading, with_collation};
+use crate::exec::{default_collation, with_collation};
 use crate::request::Request;
 use crate::write::Writer;
 use crate::write::delete::{delete_many, delete_one, one_deleted};
@@ -56,7 +56,7 @@ fn run(context: &CommandContext<'_>, request: &Request<'_>, reply: &mut DocBuild
     check_batch_size(docs.len())?;
     let statements: Vec<Statement<'_>> = docs.iter().map(|doc| parse(*doc)).collect::<Result<_>>()?;
     let ordered = args.bool("ordered").unwrap_or(true);
-    let default = Reading::open(context.database, &ns)?.collation(None)?;
+    let default = default_collation(context.database, &ns)?;
     let names = compile_context(context, request, default)?;
     let mut writer = Writer::new(context);
     let mut done = Done::default();

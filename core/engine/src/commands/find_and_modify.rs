@@ -6,7 +6,7 @@ use super::write_args::refuse_kept_timestamps;
 use crate::catalog::Namespace;
 use crate::context::CommandContext;
 use crate::exec::compile::{compile_context, compile_order};
-use crate::exec::{CommandResources, Reading};
+use crate::exec::{CommandResources, default_collation, with_collation};
 use crate::request::Request;
 use crate::write::Writer;
 use crate::write::delete::{RetryStatement, delete_one};
@@ -62,11 +62,12 @@ fn run(context: &CommandContext<'_>, request: &Request<'_>, reply: &mut DocBuild
         reply.i32("retriedStmtId", stmt_id);
         return Ok(());
     }
-    let collation = Reading::open(context.database, &ns)?.collation(args.doc("collation"))?;
-    let names = compile_context(context, request, collation)?;
-    let command = Command::compile(context, &args, &names)?;
+    let default = default_collation(context.database, &ns)?;
+    let names = compile_context(context, request, default)?;
+    let names = &*with_collation(&names, args.doc("collation"))?;
+    let command = Command::compile(context, &args, names)?;
     let mut writer = Writer::new(context);
-    let outcome = command.run(&mut writer, &ns, &args, &names, retry);
+    let outcome = command.run(&mut writer, &ns, &args, names, retry);
     writer.wait_durable()?;
     let fields = outcome?;
     reply.extend(RawDoc::framed(&fields).unwrap_or(RawDoc::EMPTY));

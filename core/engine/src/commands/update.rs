@@ -6,7 +6,7 @@ use super::write_args::{append_retried, batch_documents, check_batch_size, refus
 use crate::catalog::Namespace;
 use crate::context::CommandContext;
 use crate::exec::compile::{compile_context, compile_order};
-use crate::exec::{Reading, with_collation};
+use crate::exec::{default_collation, with_collation};
 use crate::request::Request;
 use crate::write::Writer;
 use crate::write::outcome::{WriteErrors, fails_command};
@@ -79,7 +79,7 @@ fn run(context: &CommandContext<'_>, request: &Request<'_>, reply: &mut DocBuild
         .iter()
         .map(|doc| Args::nested("update.updates", STATEMENT_FIELDS, *doc))
         .collect::<Result<_>>()?;
-    let default = Reading::open(context.database, &ns)?.collation(None)?;
+    let default = default_collation(context.database, &ns)?;
     let names = compile_context(context, request, default)?;
     let batch = Batch {
         context,

@@ -22,7 +22,7 @@ pub mod source;
 mod spec;
 
 pub use multifora_storage::RowId;
-pub use reading::{Reading, with_collation};
+pub use reading::{Reading, default_collation, with_collation};
 pub use resources::CommandResources;
 pub use spec::QuerySpec;
 

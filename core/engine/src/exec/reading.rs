@@ -42,6 +42,17 @@ impl Reading {
     }
 }
 
+/// The default collation of a collection, for a write, which does not read through this snapshot.
+///
+/// # Errors
+/// As [`Reading::open`].
+pub fn default_collation(database: &Database, ns: &Namespace) -> Result<Option<Arc<Collation>>> {
+    match catalog::may_have_collations() {
+        true => Reading::open(database, ns)?.collation(None),
+        false => Ok(None),
+    }
+}
+
 /// The names of a command with the collation of one of its statements, which is the command's unless it asks for another.
 ///
 /// # Errors
