@@ -1,15 +1,16 @@
 //! An index only proposes candidates: every answer with indexes equals the answer without.
 //!
-//! Random documents, random indexes, random filters and sorts. The same documents stand in a
+//! Random documents, random indexes, random filters, sorts and collations. The same documents stand in a
 //! collection without indexes and in one with them; each query is asked of both, and of the latter
 //! once more with every index as a hint.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod support;
 
-use multifora_model::{DocumentView, RawDoc};
+use multifora_model::{Collation, DocumentView, RawDoc};
 use multifora_query::sort::SortSpec;
 use proptest::prelude::*;
+use std::sync::Arc;
 use support::{Session, memory};
 
 fn scalar() -> impl Strategy<Value = String> {
@@ -18,6 +19,7 @@ fn scalar() -> impl Strategy<Value = String> {
         2 => prop::sample::select(vec!["1.0", "2.5", "-0.0", r#"{"$numberDouble": "NaN"}"#, r#"{"$numberDecimal": "3"}"#])
             .prop_map(String::from),
         3 => prop::sample::select(vec![r#""a""#, r#""ab""#, r#""b""#, r#""""#]).prop_map(String::from),
+        2 => prop::sample::select(vec![r#""A""#, r#""aB""#, r#""á""#, r#""B""#, r#""a-b""#]).prop_map(String::from),
         2 => Just(String::from("null")),
         1 => prop::sample::select(vec![
             "true", "false", r#"{"$date": {"$numberLong": "5"}}"#, r#"{"$minKey": 1}"#, r#"{"$maxKey": 1}"#,
@@ -160,6 +162,19 @@ fn insert(db: &Session, docs: &[String]) {
     }
 }
 
+/// How strings compare: for a collection, an index, a query, each on its own.
+const COLLATIONS: &[&str] = &[
+    "",
+    r#", "collation": {"locale": "en", "strength": 2}"#,
+    r#", "collation": {"locale": "en", "strength": 1}"#,
+    r#", "collation": {"locale": "en", "strength": 3, "alternate": "shifted"}"#,
+    r#", "collation": {"locale": "simple"}"#,
+];
+
+fn collation() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(&[0, 0, 0, 1, 1, 1, 2, 3, 4]).prop_map(|at: usize| COLLATIONS[at])
+}
+
 /// Options of an index: those after the first leave documents out, so a hint would change the answer.
 const OPTIONS: &[&str] = &[
     "",
@@ -167,15 +182,17 @@ const OPTIONS: &[&str] = &[
     r#", "unique": true, "sparse": true"#,
     r#", "partialFilterExpression": {"a": {"$gt": 1}}"#,
     r#", "partialFilterExpression": {"b": {"$exists": true}, "x.a": {"$lte": 3}}"#,
+    r#", "partialFilterExpression": {"a": {"$gte": "B"}}"#,
+    r#", "partialFilterExpression": {"b": {"$in": ["A", "B", null]}}"#,
 ];
 
 /// Builds the indexes that the documents allow (parallel arrays refuse some); gives those to hint at.
-fn build(db: &Session, keys: &[(usize, usize)]) -> Vec<String> {
+fn build(db: &Session, keys: &[(usize, usize, &str)]) -> Vec<String> {
     let mut hints = Vec::new();
-    for (at, (key, options)) in keys.iter().enumerate() {
+    for (at, (key, options, collation)) in keys.iter().enumerate() {
         let (pattern, options) = (KEYS[*key % KEYS.len()], OPTIONS[options.saturating_sub(3)]);
         let command = format!(
-            r#"{{"createIndexes": "indexed", "indexes": [{{"key": {{{pattern}}}, "name": "i{at}"{options}}}]}}"#
+            r#"{{"createIndexes": "indexed", "indexes": [{{"key": {{{pattern}}}, "name": "i{at}"{options}{collation}}}]}}"#
         );
         if db.run(&command).is_ok() && options.is_empty() {
             hints.push(format!("i{at}"));
@@ -199,9 +216,9 @@ fn sorted(mut docs: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
 }
 
 /// `None` when some document has no place in the order (parallel arrays).
-fn sort_keys(docs: &[Vec<u8>], sort: &str) -> Option<Vec<Vec<u8>>> {
+fn sort_keys(docs: &[Vec<u8>], sort: &str, collation: Option<&Arc<Collation>>) -> Option<Vec<Vec<u8>>> {
     let spec = multifora_model::extjson::parse_document(sort).unwrap();
-    let spec = SortSpec::compile(RawDoc::framed(&spec).unwrap()).unwrap();
+    let spec = SortSpec::compile(RawDoc::framed(&spec).unwrap()).unwrap().with_collation(collation);
     let key = |doc: &Vec<u8>| {
         let mut key = Vec::new();
         spec.key(&DocumentView::whole(RawDoc::framed(doc).unwrap()), &mut key).ok()?;
@@ -210,14 +227,23 @@ fn sort_keys(docs: &[Vec<u8>], sort: &str) -> Option<Vec<Vec<u8>>> {
     docs.iter().map(key).collect()
 }
 
+/// The collation that a query has: its own, or that of the collection.
+fn in_force(query: &str, default: &str) -> Option<Arc<Collation>> {
+    let asked = if query.is_empty() { default } else { query };
+    let bytes = multifora_model::extjson::parse_document(&format!("{{\"x\": 1{asked}}}")).unwrap();
+    let spec = RawDoc::framed(&bytes).unwrap().get("collation")?.as_doc()?;
+    Collation::parse(spec).unwrap()
+}
+
 fn check_query(
     db: &Session,
-    filter: &str,
-    sort: &str,
-    limit: u32,
+    (filter, sort, limit, collation): (&str, &str, u32, &str),
+    default: &str,
     hints: &[String],
 ) -> Result<(), TestCaseError> {
-    let by_filter = format!(r#", "filter": {filter}"#);
+    let by_filter = format!(r#", "filter": {filter}{collation}"#);
+    let collated = in_force(collation, default);
+    let sort_keys = |docs: &[Vec<u8>], sort: &str| sort_keys(docs, sort, collated.as_ref());
     let Some(expected) = ask(db, "plain", &by_filter) else {
         // A filter that is refused is refused everywhere.
         prop_assert!(ask(db, "indexed", &by_filter).is_none());
@@ -231,7 +257,7 @@ fn check_query(
         prop_assert_eq!(found.map(sorted), Some(expected_set.clone()), "{} through {}", filter, hint);
     }
     for name in ["plain", "indexed"] {
-        let reply = db.ok(&format!(r#"{{"count": "{name}", "query": {filter}}}"#));
+        let reply = db.ok(&format!(r#"{{"count": "{name}", "query": {filter}{collation}}}"#));
         prop_assert_eq!(
             reply.i64("n"),
             i64::try_from(expected.len()).ok(),
@@ -268,14 +294,18 @@ proptest! {
     #[test]
     fn answers_do_not_depend_on_indexes(
         docs in prop::collection::vec(document(), 1..24),
-        keys in prop::collection::vec((0..KEYS.len(), 0..OPTIONS.len() + 3), 1..4),
-        queries in prop::collection::vec((filter(), sort(), 0u32..6), 1..12),
+        keys in prop::collection::vec((0..KEYS.len(), 0..OPTIONS.len() + 3, collation()), 1..4),
+        queries in prop::collection::vec((filter(), sort(), 0u32..6, collation()), 1..12),
+        default in prop::sample::select(&COLLATIONS[..3]),
     ) {
         let db = memory();
+        for name in ["plain", "indexed"] {
+            db.ok(&format!(r#"{{"create": "{name}"{default}}}"#));
+        }
         insert(&db, &docs);
         let hints = build(&db, &keys);
-        for (filter, sort, limit) in &queries {
-            check_query(&db, filter, sort, *limit, &hints)?;
+        for (filter, sort, limit, collation) in &queries {
+            check_query(&db, (filter, sort, *limit, collation), default, &hints)?;
         }
     }
 }

@@ -15,11 +15,11 @@ pub(crate) const MAX_COMPARE_DEPTH: u32 = 256;
 
 /// Rules for comparing strings that are not plain bytes (collation).
 pub trait Collator: Send + Sync {
-    /// Compares two strings.
-    fn compare(&self, a: &str, b: &str) -> Ordering;
+    /// Compares two strings, given as bytes: what a document holds need not be UTF-8.
+    fn compare(&self, a: &[u8], b: &[u8]) -> Ordering;
 
     /// Appends bytes whose order is the order of [`compare`](Self::compare).
-    fn sort_key(&self, text: &str, out: &mut Vec<u8>);
+    fn sort_key(&self, text: &[u8], out: &mut Vec<u8>);
 }
 
 /// The class of a type: types of the same class compare by value, others by class.
@@ -61,6 +61,11 @@ pub fn compare_with(a: RawValue<'_>, b: RawValue<'_>, collator: Option<&dyn Coll
     compare_values(a, b, collator, 0)
 }
 
+/// Does a collation reach into values of this type?
+pub const fn is_collatable(ty: T) -> bool {
+    matches!(ty, T::String | T::Symbol | T::Document | T::Array)
+}
+
 /// Compares two documents field by field: class, then name, then value; a document that ends first is smaller.
 pub fn compare_docs(a: RawDoc<'_>, b: RawDoc<'_>) -> Ordering {
     compare_fields(a, b, None, 0)
@@ -74,8 +79,14 @@ pub fn compare_docs_with(a: RawDoc<'_>, b: RawDoc<'_>, collator: Option<&dyn Col
 /// Are two values equal in MongoDB's order (`1 == 1.0`)?
 #[inline]
 pub fn equal(a: RawValue<'_>, b: RawValue<'_>) -> bool {
+    equal_with(a, b, None)
+}
+
+/// [`equal`] with a collator.
+#[inline]
+pub fn equal_with(a: RawValue<'_>, b: RawValue<'_>, collator: Option<&dyn Collator>) -> bool {
     // The same bytes are the same value, NaN included.
-    (a.ty == b.ty && a.bytes == b.bytes) || compare(a, b).is_eq()
+    (a.ty == b.ty && a.bytes == b.bytes) || compare_with(a, b, collator).is_eq()
 }
 
 fn compare_values(a: RawValue<'_>, b: RawValue<'_>, collator: Option<&dyn Collator>, depth: u32) -> Ordering {
@@ -124,12 +135,11 @@ fn compare_numbers(a: RawValue<'_>, b: RawValue<'_>) -> Ordering {
 }
 
 fn compare_strings(a: RawValue<'_>, b: RawValue<'_>, collator: Option<&dyn Collator>) -> Ordering {
-    if let Some(collator) = collator
-        && let (Some(a), Some(b)) = (a.as_str(), b.as_str())
-    {
-        return collator.compare(a, b);
+    let (a, b) = (a.as_str_bytes(), b.as_str_bytes());
+    match collator {
+        Some(collator) => collator.compare(a.unwrap_or_default(), b.unwrap_or_default()),
+        None => a.cmp(&b),
     }
-    a.as_str_bytes().cmp(&b.as_str_bytes())
 }
 
 /// Code as bytes and the scope, also where the code is not UTF-8.

@@ -7,7 +7,7 @@
 //! | class | body |
 //! |---|---|
 //! | numbers | the largest double not above the number (8 bytes, order-preserving), then 0 if that is exact, else 1, place of the leading digit (2 bytes) and the coefficient brought to 34 digits (15 bytes), both inverted below zero |
-//! | strings, code | bytes, zero as `00 FF`, then `00 00` |
+//! | strings, code | bytes (of a string under a collation: of its sort key), zero as `00 FF`, then `00 00` |
 //! | documents | per field: class, name, `00`, body of the value; then `00` |
 //! | arrays | the elements as parts; then `00` |
 //! | binary, dbPointer | length (4 bytes, big-endian), then the bytes |
@@ -162,14 +162,15 @@ impl<S: Sink> Encoder<'_, S> {
     }
 
     fn string(&mut self, value: RawValue<'_>) {
-        if let Some(collator) = self.collator
-            && let Some(text) = value.as_str()
-        {
-            let mut sort_key = Vec::new();
-            collator.sort_key(text, &mut sort_key);
-            return self.escaped(&sort_key);
+        let text = value.as_str_bytes().unwrap_or_default();
+        match self.collator {
+            None => self.escaped(text),
+            Some(collator) => {
+                let mut sort_key = Vec::with_capacity(2 * text.len() + 8);
+                collator.sort_key(text, &mut sort_key);
+                self.escaped(&sort_key);
+            }
         }
-        self.escaped(value.as_str_bytes().unwrap_or_default());
     }
 
     fn escaped(&mut self, text: &[u8]) {
@@ -307,8 +308,13 @@ impl std::fmt::Debug for ValueKey {
 
 /// A hash that is equal for values that compare equal.
 pub fn canonical_hash(value: RawValue<'_>) -> u64 {
+    canonical_hash_with(value, None)
+}
+
+/// [`canonical_hash`] under a collation.
+pub fn canonical_hash_with(value: RawValue<'_>, collator: Option<&dyn Collator>) -> u64 {
     let mut bytes: SmallVec<[u8; 128]> = SmallVec::new();
-    Encoder { out: &mut bytes, collator: None }.part(value, 0);
+    Encoder { out: &mut bytes, collator }.part(value, 0);
     xxhash_rust::xxh3::xxh3_64(&bytes)
 }
 

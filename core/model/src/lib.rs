@@ -5,13 +5,14 @@
 //! expression, update, sort, index and accumulator alike.
 //!
 //! Module order (each may use those before it): `error` · `types` · `raw` · `builder` · `value` ·
-//! `validate` · `object_id` · `decimal` · `decimal_arithmetic` · `number` · `compare` · `key` · `regex` · `text` · `split` ·
+//! `validate` · `object_id` · `decimal` · `decimal_arithmetic` · `number` · `compare` · `key` · `regex` · `text` · `collation` · `split` ·
 //! `view` · `cut` · `path` · `extjson`.
 #![forbid(unsafe_code)]
 
 #[cfg(test)]
 mod arbitrary;
 pub mod builder;
+pub mod collation;
 pub mod compare;
 pub mod cut;
 pub mod decimal;
@@ -32,6 +33,7 @@ pub mod value;
 pub mod view;
 
 pub use builder::DocBuilder;
+pub use collation::Collation;
 pub use compare::{canonical_class, compare, compare_docs};
 pub use decimal::Decimal128;
 pub use decimal_arithmetic::DecimalRounding;

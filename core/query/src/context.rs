@@ -1,6 +1,7 @@
 //! What the compiler of a filter, expression, update or stage knows about the command around it.
 
-use multifora_model::{OwnedValue, RawDoc};
+use multifora_model::{Collation, OwnedValue, RawDoc};
+use std::sync::Arc;
 
 /// Names that are constant during one command: `let` variables, `$$NOW`, `$$CLUSTER_TIME`, `$$USER_ROLES`.
 ///
@@ -9,12 +10,17 @@ use multifora_model::{OwnedValue, RawDoc};
 #[derive(Clone, Debug, Default)]
 pub struct CompileContext {
     constants: Vec<(String, OwnedValue)>,
+    /// How strings compare; by their bytes without one.
+    collation: Option<Arc<Collation>>,
 }
 
 impl CompileContext {
     /// A context in which only `$$NOW` is known.
     pub fn new(now_ms: i64) -> Self {
-        CompileContext { constants: vec![(String::from("NOW"), OwnedValue::date_ms(now_ms))] }
+        CompileContext {
+            constants: vec![(String::from("NOW"), OwnedValue::date_ms(now_ms))],
+            collation: None,
+        }
     }
 
     /// Adds a constant; a later one hides an earlier one of the same name.
@@ -29,6 +35,18 @@ impl CompileContext {
             self.define(field.name(), field.value.into());
         }
         self
+    }
+
+    /// The same names under a collation: what is compiled with them takes it in.
+    #[must_use]
+    pub fn with_collation(mut self, collation: Option<Arc<Collation>>) -> Self {
+        self.collation = collation;
+        self
+    }
+
+    /// The collation of the command.
+    pub fn collation(&self) -> Option<&Arc<Collation>> {
+        self.collation.as_ref()
     }
 
     /// The constant with this name.

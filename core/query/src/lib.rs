@@ -9,6 +9,8 @@
 #![forbid(unsafe_code)]
 
 pub mod accumulator;
+#[cfg(test)]
+mod collation_tests;
 pub mod context;
 pub mod expression;
 pub mod filter;

@@ -16,6 +16,7 @@ use std::sync::Arc;
 pub fn create(txn: &mut Transaction, ns: &Namespace, options: RawDoc<'_>) -> Result<CollectionInfo> {
     ns.check_creatable()?;
     check_database_case(&*txn, &ns.db)?;
+    let collation = super::default_collation(options)?;
     let records = txn.create_table().mapped()?;
     let id_table = txn.create_table().mapped()?;
     let info = CollectionInfo {
@@ -24,7 +25,8 @@ pub fn create(txn: &mut Transaction, ns: &Namespace, options: RawDoc<'_>) -> Res
         options: options.as_bytes().to_vec(),
         validator: Validator::parse(options)?.map(Arc::new),
         records,
-        indexes: vec![Arc::new(record::index_info(ParsedSpec::id_index(), id_table)?)],
+        indexes: vec![Arc::new(record::index_info(ParsedSpec::id_index(collation.as_ref()), id_table)?)],
+        collation,
         building: Vec::new(),
     };
     store(txn, &info)?;

@@ -18,10 +18,11 @@ pub use validator::Validator;
 
 use crate::storage_error::MapStorage;
 use multifora_model::path::FieldPath;
-use multifora_model::{Error, ErrorCode, RawDoc, Result};
+use multifora_model::{Collation, Error, ErrorCode, RawDoc, RawValue, Result};
 use multifora_query::filter::Filter;
 use multifora_storage::{Direction, KeyRange, Read, Sequence, TableId};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// One collection, as of one snapshot.
 #[derive(Clone, Debug)]
@@ -32,6 +33,8 @@ pub struct CollectionInfo {
     pub uuid: [u8; 16],
     /// The options it was created with, as a BSON document (what listCollections shows).
     pub options: Vec<u8>,
+    /// How strings compare in it where nothing else is said; by their bytes without one.
+    pub collation: Option<Arc<Collation>>,
     /// The rule that its documents must keep.
     pub validator: Option<Arc<Validator>>,
     /// Row number → document.
@@ -84,6 +87,11 @@ pub struct IndexInfo {
     pub expire_after_secs: Option<i64>,
     /// Only documents that match have entries.
     pub partial_filter: Option<Arc<Filter>>,
+    /// By which strings are ordered; their bytes without one.
+    pub collation: Option<Arc<Collation>>,
+    /// Its keys were made by another version of the collation's rules than this build has: it is neither read nor
+    /// written, only dropped.
+    pub is_outdated: bool,
     /// For each field: some document has an array along this path.
     pub multikey: Vec<bool>,
     /// Encoded keys → rows.
@@ -132,10 +140,39 @@ impl IndexInfo {
         RawDoc::framed(&self.spec).unwrap_or(RawDoc::EMPTY)
     }
 
+    /// A query may read it.
+    pub fn is_usable(&self) -> bool {
+        !self.hidden && !self.is_outdated
+    }
+
     /// Some document has an array along one of the paths.
     pub fn is_multikey(&self) -> bool {
         self.multikey.contains(&true)
     }
+}
+
+/// The collation in the options of a collection.
+///
+/// # Errors
+/// Those of [`Collation::parse`].
+pub fn default_collation(options: RawDoc<'_>) -> Result<Option<Arc<Collation>>> {
+    let Some(collation) = options.get("collation").and_then(RawValue::as_doc) else { return Ok(None) };
+    let collation = Collation::parse(collation)?;
+    if collation.is_some() {
+        COLLATIONS_MET.store(true, Ordering::Relaxed);
+    }
+    Ok(collation)
+}
+
+/// A collection with a default collation has been met by this process.
+static COLLATIONS_MET: AtomicBool = AtomicBool::new(false);
+
+/// False as long as no collection of an open database can have a default collation, so that writes need not look it up.
+///
+/// That is known because every record that is read or made passes [`default_collation`], and because opening a file
+/// for writing reads them all (it looks for unfinished index builds).
+pub fn may_have_collations() -> bool {
+    COLLATIONS_MET.load(Ordering::Relaxed)
 }
 
 /// The collection of this name, as the snapshot or transaction sees it.

@@ -1,11 +1,13 @@
 //! The catalogue's records: one BSON document per collection.
 //!
-//! `{ uuid, options, records: <table>, indexes: [ { spec, table, multikey: [bool, …], building? }, … ] }`, where
-//! `building` is `{ changes: <table>, draining?: <table> }`. The name is the key. Unknown fields are an error: a
+//! `{ uuid, options, records: <table>, indexes: [ { spec, table, multikey: [bool, …], sortKeys?, building? }, … ] }`,
+//! where `building` is `{ changes: <table>, draining?: <table> }` and `sortKeys` names the rules by which an index with
+//! a collation has made its keys. The name is the key. Unknown fields are an error: a
 //! newer build's catalogue must not be half understood.
 
 use super::{BuildingIndex, CollectionInfo, IndexInfo, Namespace, Validator};
 use crate::index::{ParsedSpec, compile_partial_filter};
+use multifora_model::collation::SORT_KEY_VERSION;
 use multifora_model::path::FieldPath;
 use multifora_model::{DocBuilder, Error, RawDoc, Result};
 use multifora_storage::TableId;
@@ -26,6 +28,9 @@ pub fn encode(info: &CollectionInfo) -> Vec<u8> {
             out.push(multifora_model::OwnedValue::from(*flag).as_ref());
         }
         out.end();
+        if index.collation.is_some() {
+            out.str("sortKeys", SORT_KEY_VERSION);
+        }
         if let Some(building) = building {
             out.start_doc("building").i64("changes", table_number(building.changes));
             if let Some(draining) = building.draining {
@@ -47,6 +52,7 @@ pub fn decode(ns: Namespace, bytes: &[u8]) -> Result<CollectionInfo> {
         uuid: [0; 16],
         options: RawDoc::EMPTY.as_bytes().to_vec(),
         validator: None,
+        collation: None,
         records: TableId::CATALOG,
         indexes: Vec::new(),
         building: Vec::new(),
@@ -61,6 +67,7 @@ pub fn decode(ns: Namespace, bytes: &[u8]) -> Result<CollectionInfo> {
             "options" => {
                 let options = value.as_doc().ok_or_else(|| damaged("options"))?;
                 info.validator = Validator::parse(options)?.map(Arc::new);
+                info.collation = super::default_collation(options)?;
                 info.options = options.as_bytes().to_vec();
             }
             "records" => info.records = table(value.as_i64()).ok_or_else(|| damaged("records"))?,
@@ -93,6 +100,8 @@ fn decode_index(parts: RawDoc<'_>) -> Result<IndexInfo> {
     if multikey.len() == index.fields.len() {
         index.multikey = multikey;
     }
+    let sort_keys = parts.get("sortKeys").and_then(|v| v.as_str());
+    index.is_outdated = index.collation.is_some() && sort_keys != Some(SORT_KEY_VERSION);
     Ok(index)
 }
 
@@ -110,7 +119,7 @@ pub fn index_info(spec: ParsedSpec, table: TableId) -> Result<IndexInfo> {
     let partial_filter = match &spec.partial_filter {
         Some(bytes) => {
             let doc = RawDoc::framed(bytes).unwrap_or(RawDoc::EMPTY);
-            Some(Arc::new(compile_partial_filter(doc)?))
+            Some(Arc::new(compile_partial_filter(doc, spec.collation.as_ref())?))
         }
         None => None,
     };
@@ -125,6 +134,8 @@ pub fn index_info(spec: ParsedSpec, table: TableId) -> Result<IndexInfo> {
         hidden: spec.hidden,
         expire_after_secs: spec.expire_after_secs,
         partial_filter,
+        collation: spec.collation,
+        is_outdated: false,
         table,
     })
 }
@@ -135,4 +146,43 @@ fn table_number(table: TableId) -> i64 {
 
 fn table(number: Option<i64>) -> Option<TableId> {
     Some(TableId::from_u64(number?.try_into().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::index::keys_of;
+    use multifora_model::{DocumentView, ErrorCode, extjson};
+
+    fn collection() -> CollectionInfo {
+        let options = extjson::parse_document(r#"{"collation": {"locale": "en", "strength": 2}}"#).unwrap();
+        let collation = super::super::default_collation(RawDoc::framed(&options).unwrap()).unwrap();
+        let spec = ParsedSpec::id_index(collation.as_ref());
+        CollectionInfo {
+            ns: Namespace::new("d", "c").unwrap(),
+            uuid: [7; 16],
+            options,
+            collation,
+            validator: None,
+            records: TableId::from_u64(2),
+            indexes: vec![Arc::new(index_info(spec, TableId::from_u64(3)).unwrap())],
+            building: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn sort_keys_of_another_version_are_not_touched() {
+        let encoded = encode(&collection());
+        let decoded = decode(collection().ns, &encoded).unwrap();
+        assert_eq!(decoded.collation, collection().collation);
+        assert!(!decoded.indexes[0].is_outdated);
+        let at =
+            encoded.windows(SORT_KEY_VERSION.len()).position(|w| w == SORT_KEY_VERSION.as_bytes()).unwrap();
+        let mut older = encoded.clone();
+        older[at] = b'x';
+        let decoded = decode(collection().ns, &older).unwrap();
+        assert!(decoded.indexes[0].is_outdated);
+        let error = keys_of(&decoded.indexes[0], &DocumentView::whole(RawDoc::EMPTY)).unwrap_err();
+        assert_eq!(error.code(), ErrorCode::IncompatibleCollationVersion);
+    }
 }

@@ -20,6 +20,8 @@ enum Level {
 pub struct Validator {
     /// As written: the account of a failure follows it.
     rule: Vec<u8>,
+    /// With the collation of the collection.
+    context: CompileContext,
     filter: Filter,
     level: Level,
     /// Breaking the rule is an error (else it is let pass).
@@ -47,9 +49,11 @@ impl Validator {
         else {
             return Ok(None);
         };
-        let filter = Filter::compile(rule, &CompileContext::default())?;
+        let context = CompileContext::default().with_collation(super::default_collation(options)?);
+        let filter = Filter::compile(rule, &context)?;
         Ok((refuses && level != Level::Off).then(|| Validator {
             rule: rule.as_bytes().to_vec(),
+            context,
             filter,
             level,
             refuses,
@@ -72,7 +76,7 @@ impl Validator {
             return Ok(());
         }
         let rule = RawDoc::framed(&self.rule).unwrap_or(RawDoc::EMPTY);
-        let account = explain_failure(rule, &CompileContext::default(), after.to_doc()?, &NoResources);
+        let account = explain_failure(rule, &self.context, after.to_doc()?, &NoResources);
         let mut details = DocBuilder::new();
         details.doc("errInfo", RawDoc::framed(&account).unwrap_or(RawDoc::EMPTY));
         Err(Error::new(ErrorCode::DocumentValidationFailure, "Document failed validation")

@@ -6,13 +6,13 @@
 
 use super::CommandSpec;
 use super::args::{Args, Field, Types};
-use crate::catalog::{self, CollectionInfo, Namespace};
+use crate::catalog::{CollectionInfo, Namespace};
 use crate::context::CommandContext;
 use crate::cursor::{CursorRequest, open_cursor};
-use crate::exec::compile::{check_collation, compile_context};
+use crate::exec::compile::compile_context;
 use crate::exec::count::count_rows;
 use crate::exec::pipeline::PipelineBatches;
-use crate::exec::{QuerySpec, open_rows};
+use crate::exec::{QuerySpec, Reading, open_rows};
 use crate::plan::Hint;
 use crate::request::Request;
 use multifora_model::{DocBuilder, Error, ErrorCode, RawDoc, RawValue, Result};
@@ -46,6 +46,8 @@ const CURSOR_FIELDS: &[Field] = &[Field::optional("batchSize", Types::NUMBER)];
 pub struct AggregateQuery<'a> {
     /// The collection.
     pub ns: Namespace,
+    /// Where it is read.
+    pub reading: Reading,
     /// The stages.
     pub pipeline: Pipeline,
     /// The stages as given.
@@ -80,7 +82,8 @@ pub fn parse<'a>(
             "The 'cursor' option is required, except for aggregate with the explain argument",
         ));
     }
-    check_collation(args.doc("collation"))?;
+    let reading = Reading::open(ctx.database, &ns)?;
+    let collation = reading.collation(args.doc("collation"))?;
     let hint = match args.get("hint") {
         Some(hint) => Hint::parse(hint)?,
         None => None,
@@ -88,7 +91,7 @@ pub fn parse<'a>(
     let cursor =
         Args::nested("aggregate.cursor", CURSOR_FIELDS, args.doc("cursor").unwrap_or(RawDoc::EMPTY))?;
     let batch_size = cursor.i64_at_least("batchSize", 0)?.map(i64::unsigned_abs);
-    let pipeline = Pipeline::compile(stages, &compile_context(ctx, request)?)?;
+    let pipeline = Pipeline::compile(stages, &compile_context(ctx, request, collation.clone())?)?;
     let leading = pipeline.leading();
     let spec = QuerySpec {
         filter: leading.filter,
@@ -96,10 +99,12 @@ pub fn parse<'a>(
         skip: leading.skip,
         limit: leading.limit,
         hint,
+        collation,
         ..QuerySpec::default()
     };
     Ok(AggregateQuery {
         ns,
+        reading,
         pipeline,
         stages: stage_docs,
         spec,
@@ -141,10 +146,9 @@ fn run(ctx: &CommandContext<'_>, request: &Request<'_>, reply: &mut DocBuilder) 
             reply,
         );
     }
-    let snapshot = ctx.database.store().snapshot();
-    let collection = catalog::find(&snapshot, ctx.database.catalog_cache(), &query.ns)?;
     let ns = query.ns.to_string();
-    let source = open_source(ctx, snapshot, collection.as_deref(), &query)?;
+    let snapshot = query.reading.snapshot.clone();
+    let source = open_source(ctx, snapshot, query.reading.collection.as_deref(), &query)?;
     open_cursor(ctx, &ns, Box::new(source), &query.cursor, reply)
 }
 

@@ -13,6 +13,7 @@ use super::write_args::{append_retried, batch_documents, check_batch_size};
 use crate::catalog::Namespace;
 use crate::context::CommandContext;
 use crate::exec::compile::compile_context;
+use crate::exec::default_collation;
 use crate::request::Request;
 use crate::write::Writer;
 use crate::write::delete::{delete_many, delete_one, one_deleted};
@@ -107,7 +108,7 @@ fn run(context: &CommandContext<'_>, request: &Request<'_>, reply: &mut DocBuild
         context,
         namespaces: &namespaces,
         operations: &operations,
-        names: &compile_context(context, request)?,
+        names: &names_of(context, request, &namespaces)?,
         ordered: args.bool("ordered").unwrap_or(true),
         bypass_validation: args.bool("bypassDocumentValidation").unwrap_or(false),
         timestamps: EmptyTimestamps::from_bypass(args.bool("bypassEmptyTsReplacement")),
@@ -131,6 +132,19 @@ fn run(context: &CommandContext<'_>, request: &Request<'_>, reply: &mut DocBuild
     reply.count("nUpserted", done.upserted).count("nDeleted", done.deleted);
     append_retried(&done.retried, reply);
     Ok(())
+}
+
+/// The names of the command's expressions, for each collection.
+fn names_of(
+    context: &CommandContext<'_>,
+    request: &Request<'_>,
+    namespaces: &[Namespace],
+) -> Result<Vec<CompileContext>> {
+    let names = |ns: &Namespace| {
+        let default = default_collation(context.database, ns)?;
+        compile_context(context, request, default)
+    };
+    namespaces.iter().map(names).collect()
 }
 
 /// Nobody reads what became of each operation: `writeConcern: {w: 0}`.
@@ -222,7 +236,8 @@ struct Batch<'a> {
     context: &'a CommandContext<'a>,
     namespaces: &'a [Namespace],
     operations: &'a [Operation<'a>],
-    names: &'a CompileContext,
+    /// By place in `nsInfo`: how strings compare is each collection's choice.
+    names: &'a [CompileContext],
     ordered: bool,
     bypass_validation: bool,
     timestamps: EmptyTimestamps,
@@ -256,6 +271,10 @@ impl Batch<'_> {
 
     fn ns(&self, index: usize) -> Result<&Namespace> {
         self.namespaces.get(index).ok_or_else(|| Error::internal("an operation's namespace is gone"))
+    }
+
+    fn names(&self, index: usize) -> Result<&CompileContext> {
+        self.names.get(index).ok_or_else(|| Error::internal("an operation's namespace is gone"))
     }
 
     /// Stores the documents of this operation and of the inserts into the same collection behind it; gives their number.
@@ -312,7 +331,7 @@ impl Batch<'_> {
             done.retried.push(stmt_id);
             return Ok(update::recalled(&outcome));
         }
-        let statement = parts.compile(self.names, self.bypass_validation)?;
+        let statement = parts.compile(self.names(ns)?, self.bypass_validation)?;
         match parts.multi {
             true => update_many(writer, self.ns(ns)?, &statement),
             false => update_one(writer, self.ns(ns)?, &statement, retry, &update::remembered),
@@ -335,7 +354,7 @@ impl Batch<'_> {
             done.retried.push(stmt_id);
             return Ok(1);
         }
-        let target = parts.compile(self.names)?;
+        let target = parts.compile(self.names(ns)?)?;
         if multi {
             return delete_many(writer, self.ns(ns)?, &target);
         }

@@ -5,11 +5,11 @@
 
 use super::CommandSpec;
 use super::args::{Args, Field, Types};
-use crate::catalog::{self, Namespace};
+use crate::catalog::Namespace;
 use crate::context::CommandContext;
-use crate::exec::QuerySpec;
-use crate::exec::compile::{check_collation, compile_context, compile_filter};
+use crate::exec::compile::{compile_context, compile_filter};
 use crate::exec::count::count_rows;
+use crate::exec::{QuerySpec, Reading};
 use crate::plan::Hint;
 use crate::request::Request;
 use multifora_model::{DocBuilder, Result};
@@ -37,6 +37,8 @@ const FIELDS: &[Field] = &[
 pub struct CountQuery {
     /// The collection.
     pub ns: Namespace,
+    /// Where it is read.
+    pub reading: Reading,
     /// What is counted; skip and limit apply to the number.
     pub spec: QuerySpec,
 }
@@ -48,7 +50,8 @@ pub struct CountQuery {
 pub fn parse(ctx: &CommandContext<'_>, request: &Request<'_>) -> Result<CountQuery> {
     let args = Args::command("count", FIELDS, request)?;
     let ns = args.namespace(request)?;
-    check_collation(args.doc("collation"))?;
+    let reading = Reading::open(ctx.database, &ns)?;
+    let collation = reading.collation(args.doc("collation"))?;
     let skip = args.i64_at_least("skip", 0)?.unwrap_or(0);
     // A negative limit means its absolute value, and zero none.
     let limit = args.i64("limit").map(i64::unsigned_abs).filter(|limit| *limit > 0);
@@ -56,18 +59,18 @@ pub fn parse(ctx: &CommandContext<'_>, request: &Request<'_>) -> Result<CountQue
         Some(hint) => Hint::parse(hint)?,
         None => None,
     };
-    let filter = compile_filter(args.doc("query"), &compile_context(ctx, request)?)?;
+    let filter = compile_filter(args.doc("query"), &compile_context(ctx, request, collation.clone())?)?;
     Ok(CountQuery {
         ns,
-        spec: QuerySpec { filter, skip: skip.unsigned_abs(), limit, hint, ..QuerySpec::default() },
+        reading,
+        spec: QuerySpec { filter, skip: skip.unsigned_abs(), limit, hint, collation, ..QuerySpec::default() },
     })
 }
 
 fn run(ctx: &CommandContext<'_>, request: &Request<'_>, reply: &mut DocBuilder) -> Result<()> {
     let query = parse(ctx, request)?;
-    let snapshot = ctx.database.store().snapshot();
-    let n = match catalog::find(&snapshot, ctx.database.catalog_cache(), &query.ns)? {
-        Some(collection) => count_rows(&snapshot, &collection, &query.spec, &ctx.interrupt)?,
+    let n = match &query.reading.collection {
+        Some(collection) => count_rows(&query.reading.snapshot, collection, &query.spec, &ctx.interrupt)?,
         None => 0,
     };
     reply.count("n", n);

@@ -7,10 +7,9 @@ use super::CommandSpec;
 use super::args::{Args, Field, Types};
 use crate::catalog::{self, CollectionInfo, Namespace, Validator};
 use crate::context::CommandContext;
-use crate::exec::compile::check_collation;
 use crate::request::Request;
 use crate::write::{Attempt, Writer};
-use multifora_model::{DocBuilder, Error, ErrorCode, RawDoc, RawValue, Result, compare, text};
+use multifora_model::{Collation, DocBuilder, Error, ErrorCode, RawDoc, RawValue, Result, compare, text};
 
 /// The row in the registry.
 pub const SPEC: CommandSpec =
@@ -62,7 +61,7 @@ static VALIDATION_DEFAULTS: [(&str, &str); 2] =
 fn run(context: &CommandContext<'_>, request: &Request<'_>, _reply: &mut DocBuilder) -> Result<()> {
     let args = Args::command("create", FIELDS, request)?;
     let ns = args.namespace(request)?;
-    let options = kept_options(&args);
+    let options = kept_options(&args)?;
     let options = RawDoc::framed(&options).unwrap_or(RawDoc::EMPTY);
     let cache = context.database.catalog_cache();
     let mut writer = Writer::new(context);
@@ -78,7 +77,7 @@ fn run(context: &CommandContext<'_>, request: &Request<'_>, _reply: &mut DocBuil
     outcome
 }
 
-fn kept_options(args: &Args<'_>) -> Vec<u8> {
+fn kept_options(args: &Args<'_>) -> Result<Vec<u8>> {
     let mut kept = DocBuilder::new();
     for name in KEPT {
         if let Some(value) = args.get(name) {
@@ -92,7 +91,13 @@ fn kept_options(args: &Args<'_>) -> Vec<u8> {
             }
         }
     }
-    kept.finish()
+    // Complete; the simple one is none.
+    if let Some(collation) = args.doc("collation")
+        && let Some(collation) = Collation::parse(collation)?
+    {
+        kept.doc("collation", collation.document());
+    }
+    Ok(kept.finish())
 }
 
 fn check_options(ns: &Namespace, args: &Args<'_>, options: RawDoc<'_>) -> Result<()> {
@@ -113,8 +118,7 @@ fn check_options(ns: &Namespace, args: &Args<'_>, options: RawDoc<'_>) -> Result
             "The option 'autoIndexId' can only be set to 'false' for collections on the 'local' database";
         return Err(Error::new(ErrorCode::InvalidOptions, text));
     }
-    check_collation(args.doc("collation"))?;
-    check_id_index(args.doc("idIndex"))?;
+    check_id_index(args.doc("idIndex"), options)?;
     if args.doc("validator").is_some_and(|v| !v.is_empty())
         && matches!(ns.db.as_str(), "admin" | "config" | "local")
     {
@@ -125,7 +129,7 @@ fn check_options(ns: &Namespace, args: &Args<'_>, options: RawDoc<'_>) -> Result
     Validator::parse(options).map(drop)
 }
 
-fn check_id_index(spec: Option<RawDoc<'_>>) -> Result<()> {
+fn check_id_index(spec: Option<RawDoc<'_>>, options: RawDoc<'_>) -> Result<()> {
     let Some(spec) = spec else { return Ok(()) };
     let parsed = crate::index::ParsedSpec::parse(spec)?;
     if parsed.name != "_id_" {
@@ -133,7 +137,7 @@ fn check_id_index(spec: Option<RawDoc<'_>>) -> Result<()> {
         let text = format!("The field 'key' for an _id index must be {{_id: 1}}, but got {told}");
         return Err(Error::bad_value(text));
     }
-    Ok(())
+    parsed.in_collection(catalog::default_collation(options)?.as_ref()).map(drop)
 }
 
 /// Creating again what is there with the same options is fine.
@@ -157,7 +161,7 @@ fn same_options(a: RawDoc<'_>, b: RawDoc<'_>) -> bool {
         (None, None) => true,
         (Some(one), None) | (None, Some(one)) => is_default(name, one),
     };
-    KEPT.iter().all(same)
+    KEPT.iter().chain(&["collation"]).all(same)
 }
 
 fn is_default(name: &str, value: RawValue<'_>) -> bool {

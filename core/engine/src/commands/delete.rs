@@ -5,7 +5,8 @@ use super::args::{Args, Field, Types};
 use super::write_args::{append_retried, batch_documents, check_batch_size};
 use crate::catalog::Namespace;
 use crate::context::CommandContext;
-use crate::exec::compile::{check_collation, compile_context, compile_order};
+use crate::exec::compile::{compile_context, compile_order};
+use crate::exec::{default_collation, with_collation};
 use crate::request::Request;
 use crate::write::Writer;
 use crate::write::delete::{delete_many, delete_one, one_deleted};
@@ -55,7 +56,8 @@ fn run(context: &CommandContext<'_>, request: &Request<'_>, reply: &mut DocBuild
     check_batch_size(docs.len())?;
     let statements: Vec<Statement<'_>> = docs.iter().map(|doc| parse(*doc)).collect::<Result<_>>()?;
     let ordered = args.bool("ordered").unwrap_or(true);
-    let names = compile_context(context, request)?;
+    let default = default_collation(context.database, &ns)?;
+    let names = compile_context(context, request, default)?;
     let mut writer = Writer::new(context);
     let mut done = Done::default();
     let outcome = run_all(context, &mut writer, &ns, &statements, &names, ordered, &mut done);
@@ -158,9 +160,9 @@ pub(super) struct DeleteParts<'a> {
 impl DeleteParts<'_> {
     /// Compiles the statement.
     pub(super) fn compile(&self, names: &CompileContext) -> Result<Target> {
-        check_collation(self.collation)?;
+        let names = &*with_collation(names, self.collation)?;
         let mut target = Target::new(Filter::compile(self.query, names)?);
-        target.spec.hint = compile_order(None, self.hint)?.hint;
+        target.spec.hint = compile_order(None, self.hint, names)?.hint;
         Ok(target)
     }
 }

@@ -5,16 +5,17 @@
 
 use super::CommandSpec;
 use super::args::{Args, Field, Types};
-use crate::catalog::{self, Namespace};
+use crate::catalog::Namespace;
 use crate::context::CommandContext;
-use crate::exec::compile::{check_collation, compile_context, compile_filter};
-use crate::exec::{QuerySpec, open_rows};
+use crate::exec::compile::{compile_context, compile_filter};
+use crate::exec::{QuerySpec, Reading, open_rows};
 use crate::plan::Hint;
 use crate::request::Request;
+use multifora_model::compare::Collator;
 use multifora_model::key::ValueKey;
 use multifora_model::limits::MAX_DOCUMENT_BYTES;
 use multifora_model::path::{FieldPath, LeafArrays};
-use multifora_model::{DocBuilder, DocumentView, ElementType, Error, ErrorCode, RawValue, Result};
+use multifora_model::{Collation, DocBuilder, DocumentView, ElementType, Error, ErrorCode, RawValue, Result};
 use std::collections::HashSet;
 
 /// The command's row.
@@ -33,6 +34,8 @@ const FIELDS: &[Field] = &[
 pub struct DistinctQuery {
     /// The collection.
     pub ns: Namespace,
+    /// Where it is read.
+    pub reading: Reading,
     /// Where the values are.
     pub path: FieldPath,
     /// Which documents count.
@@ -46,7 +49,8 @@ pub struct DistinctQuery {
 pub fn parse(ctx: &CommandContext<'_>, request: &Request<'_>) -> Result<DistinctQuery> {
     let args = Args::command("distinct", FIELDS, request)?;
     let ns = args.namespace(request)?;
-    check_collation(args.doc("collation"))?;
+    let reading = Reading::open(ctx.database, &ns)?;
+    let collation = reading.collation(args.doc("collation"))?;
     let key = args.str("key").unwrap_or_default();
     if key.contains('\0') {
         return Err(Error::bad_value("Key field cannot contain an embedded null byte"));
@@ -55,23 +59,24 @@ pub fn parse(ctx: &CommandContext<'_>, request: &Request<'_>) -> Result<Distinct
         Some(hint) => Hint::parse(hint)?,
         None => None,
     };
-    let filter = compile_filter(args.doc("query"), &compile_context(ctx, request)?)?;
+    let filter = compile_filter(args.doc("query"), &compile_context(ctx, request, collation.clone())?)?;
     Ok(DistinctQuery {
         ns,
+        reading,
         path: FieldPath::parse(key),
-        spec: QuerySpec { filter, hint, ..QuerySpec::default() },
+        spec: QuerySpec { filter, hint, collation, ..QuerySpec::default() },
     })
 }
 
 fn run(ctx: &CommandContext<'_>, request: &Request<'_>, reply: &mut DocBuilder) -> Result<()> {
     let query = parse(ctx, request)?;
-    let snapshot = ctx.database.store().snapshot();
-    let collection = catalog::find(&snapshot, ctx.database.catalog_cache(), &query.ns)?;
-    let mut values = DistinctValues { reply, seen: HashSet::new(), len_bytes: 0 };
+    let snapshot = &query.reading.snapshot;
+    let collator = Collation::collator(query.spec.collation.as_ref());
+    let mut values = DistinctValues { reply, collator, seen: HashSet::new(), len_bytes: 0 };
     values.reply.start_array("values");
-    if let Some(collection) = collection {
-        let mut rows = open_rows(&snapshot, &collection, &query.spec)?;
-        while let Some(row) = rows.next(&snapshot, &ctx.interrupt)? {
+    if let Some(collection) = &query.reading.collection {
+        let mut rows = open_rows(snapshot, collection, &query.spec)?;
+        while let Some(row) = rows.next(snapshot, &ctx.interrupt)? {
             values.add(&query.path, &row.view()?)?;
         }
     }
@@ -81,6 +86,7 @@ fn run(ctx: &CommandContext<'_>, request: &Request<'_>, reply: &mut DocBuilder) 
 
 struct DistinctValues<'r> {
     reply: &'r mut DocBuilder,
+    collator: Option<&'r dyn Collator>,
     seen: HashSet<ValueKey>,
     len_bytes: usize,
 }
@@ -103,7 +109,7 @@ impl DistinctValues<'_> {
     }
 
     fn value(&mut self, value: RawValue<'_>) -> Result<()> {
-        if !self.seen.insert(ValueKey::new(value)) {
+        if !self.seen.insert(ValueKey::with_collator(value, self.collator)) {
             return Ok(());
         }
         // Type, position as text, and the value.

@@ -6,12 +6,12 @@
 use super::aggregate::AggregateQuery;
 use super::args::{Args, Field, Types};
 use super::{CommandSpec, aggregate, count, distinct, find};
-use crate::catalog::{self, CollectionInfo, Namespace};
+use crate::catalog::{CollectionInfo, Namespace};
 use crate::context::CommandContext;
 use crate::exec::compile::{compile_context, compile_filter, compile_order};
 use crate::exec::count::{is_whole_collection, run_count};
 use crate::exec::explain::{Explained, Run, Stage, row_stages};
-use crate::exec::{CommandResources, QuerySpec, RowStream, pipeline};
+use crate::exec::{CommandResources, QuerySpec, Reading, RowStream, pipeline};
 use crate::plan::{self, Access, Plan, plan_count};
 use crate::request::Request;
 use multifora_model::{DocBuilder, ElementType, Error, ErrorCode, RawDoc, RawValue, Result};
@@ -94,12 +94,12 @@ impl<'q> Subject<'q> {
     fn new(
         ctx: &'q CommandContext<'q>,
         ns: &'q Namespace,
+        reading: &Reading,
         spec: &'q QuerySpec,
         query: Option<RawDoc<'_>>,
         make_plan: impl Fn(&Snapshot, &CollectionInfo, &QuerySpec) -> Result<Plan>,
     ) -> Result<Self> {
-        let snapshot = ctx.database.store().snapshot();
-        let collection = catalog::find(&snapshot, ctx.database.catalog_cache(), ns)?;
+        let Reading { snapshot, collection } = reading.clone();
         let plan = match &collection {
             Some(collection) => make_plan(&snapshot, collection, spec)?,
             None => Plan { access: Access::Nothing, in_order: true, rejected: Vec::new() },
@@ -234,7 +234,8 @@ fn find(
 ) -> Result<()> {
     let query = find::parse(ctx, request)?;
     let filter = request.body.get("filter").and_then(RawValue::as_doc);
-    let subject = Subject::new(ctx, &query.ns, &query.spec, filter, |s, c, q| plan::plan(s, c, q))?;
+    let subject =
+        Subject::new(ctx, &query.ns, &query.reading, &query.spec, filter, |s, c, q| plan::plan(s, c, q))?;
     let mut stages = row_stages(&query.spec, &subject.plan, query.sort);
     if let Some(projection) = query.projection_doc {
         stages.insert(
@@ -256,7 +257,8 @@ fn count(
 ) -> Result<()> {
     let query = count::parse(ctx, request)?;
     let filter = request.body.get("query").and_then(RawValue::as_doc);
-    let subject = Subject::new(ctx, &query.ns, &query.spec, filter, |s, c, q| plan_count(s, c, q))?;
+    let subject =
+        Subject::new(ctx, &query.ns, &query.reading, &query.spec, filter, |s, c, q| plan_count(s, c, q))?;
     let explained = subject.explained_count(vec![Stage::Named("COUNT")]);
     reply.str("explainVersion", "1");
     subject.write_planner(&explained, reply);
@@ -276,7 +278,8 @@ fn distinct(
 ) -> Result<()> {
     let query = distinct::parse(ctx, request)?;
     let filter = request.body.get("query").and_then(RawValue::as_doc);
-    let subject = Subject::new(ctx, &query.ns, &query.spec, filter, |s, c, q| plan::plan(s, c, q))?;
+    let subject =
+        Subject::new(ctx, &query.ns, &query.reading, &query.spec, filter, |s, c, q| plan::plan(s, c, q))?;
     write_all(&subject, Vec::new(), request, verbosity, reply)
 }
 
@@ -293,10 +296,16 @@ pub fn aggregate(
 ) -> Result<()> {
     let filter = leading_match(query);
     let counting = query.count_shape();
-    let subject =
-        Subject::new(ctx, &query.ns, &query.spec, filter.as_deref().and_then(RawDoc::framed), |s, c, q| {
+    let subject = Subject::new(
+        ctx,
+        &query.ns,
+        &query.reading,
+        &query.spec,
+        filter.as_deref().and_then(RawDoc::framed),
+        |s, c, q| {
             if counting.is_some() { plan_count(s, c, q) } else { plan::plan(s, c, q) }
-        })?;
+        },
+    )?;
     let sort = query.stages.iter().filter_map(|s| s.value.as_doc()?.get("$sort")?.as_doc()).next();
     let stages = row_stages(&query.spec, &subject.plan, sort);
     if query.planned_stages >= query.pipeline.stages().len() {
@@ -408,16 +417,20 @@ fn write_lookup(
     };
     let filter = statement.get(query_field).and_then(RawValue::as_doc);
     let sort = statement.get("sort").and_then(RawValue::as_doc);
-    let order = compile_order(sort, statement.get("hint"))?;
+    let reading = Reading::open(ctx.database, &ns)?;
+    let collation = reading.collation(statement.get("collation").and_then(RawValue::as_doc))?;
+    let context = compile_context(ctx, request, collation.clone())?;
+    let order = compile_order(sort, statement.get("hint"), &context)?;
     let single = sort.is_some() || query_field == "query";
     let spec = QuerySpec {
-        filter: compile_filter(filter, &compile_context(ctx, request)?)?,
+        filter: compile_filter(filter, &context)?,
         sort: order.sort,
         hint: order.hint,
         limit: single.then_some(1),
+        collation,
         ..QuerySpec::default()
     };
-    let subject = Subject::new(ctx, &ns, &spec, filter, |s, c, q| plan::plan(s, c, q))?;
+    let subject = Subject::new(ctx, &ns, &reading, &spec, filter, |s, c, q| plan::plan(s, c, q))?;
     let mut stages = vec![Stage::Named(stage)];
     stages.extend(row_stages(&spec, &subject.plan, sort));
     write_all(&subject, stages, request, verbosity, reply)

@@ -5,12 +5,12 @@
 
 use super::CommandSpec;
 use super::args::{Args, Field, Types};
-use crate::catalog::{self, IndexInfo, Namespace};
+use crate::catalog::{IndexInfo, Namespace};
 use crate::context::CommandContext;
 use crate::cursor::{BatchSource, CursorRequest, open_cursor};
 use crate::exec::batch::{AsStored, NoRows, RowBatches, Shape};
-use crate::exec::compile::{check_collation, compile_context, compile_filter, compile_order};
-use crate::exec::{CommandResources, QuerySpec, Row, RowStream};
+use crate::exec::compile::{compile_context, compile_filter, compile_order};
+use crate::exec::{CommandResources, QuerySpec, Reading, Row, RowStream};
 use crate::interrupt::Interrupt;
 use crate::plan::{self, Access};
 use crate::request::Request;
@@ -57,6 +57,8 @@ const FIELDS: &[Field] = &[
 pub struct FindQuery<'a> {
     /// The collection.
     pub ns: Namespace,
+    /// Where it is read.
+    pub reading: Reading,
     /// Which documents, in which order.
     pub spec: QuerySpec,
     /// The sort as given.
@@ -78,12 +80,13 @@ pub struct FindQuery<'a> {
 pub fn parse<'a>(ctx: &CommandContext<'_>, request: &Request<'a>) -> Result<FindQuery<'a>> {
     let args = Args::command("find", FIELDS, request)?;
     let ns = args.namespace(request)?;
-    check_collation(args.doc("collation"))?;
+    let reading = Reading::open(ctx.database, &ns)?;
+    let collation = reading.collation(args.doc("collation"))?;
     let count = |name| args.i64_at_least(name, 0).map(|n| n.map(i64::unsigned_abs));
     let flag = |name| args.bool(name).unwrap_or(false);
-    let context = compile_context(ctx, request)?;
+    let context = compile_context(ctx, request, collation.clone())?;
     let filter = compile_filter(args.doc("filter"), &context)?;
-    let order = compile_order(args.doc("sort"), args.get("hint"))?;
+    let order = compile_order(args.doc("sort"), args.get("hint"), &context)?;
     let projection_doc = args.doc("projection").filter(|doc| !doc.is_empty());
     let projection = match projection_doc {
         Some(doc) => Some(Projection::compile(doc, filter.as_ref(), &context)?),
@@ -98,6 +101,7 @@ pub fn parse<'a>(ctx: &CommandContext<'_>, request: &Request<'a>) -> Result<Find
         hint: order.hint,
         min: bytes("min"),
         max: bytes("max"),
+        collation,
     };
     let cursor = CursorRequest {
         batch_size: count("batchSize")?,
@@ -107,6 +111,7 @@ pub fn parse<'a>(ctx: &CommandContext<'_>, request: &Request<'a>) -> Result<Find
     };
     let query = FindQuery {
         ns,
+        reading,
         spec,
         sort: args.doc("sort").filter(|sort| !sort.is_empty()),
         projection_doc,
@@ -159,20 +164,19 @@ impl FindQuery<'_> {
 fn run(ctx: &CommandContext<'_>, request: &Request<'_>, reply: &mut DocBuilder) -> Result<()> {
     let query = parse(ctx, request)?;
     ctx.database.counters().queries.add(1);
-    let snapshot = ctx.database.store().snapshot();
     let ns = query.ns.to_string();
-    let collection = catalog::find(&snapshot, ctx.database.catalog_cache(), &query.ns)?;
-    let source: Box<dyn BatchSource> = match collection {
+    let source: Box<dyn BatchSource> = match &query.reading.collection {
         Some(_) if query.tailable => {
             let text =
                 format!("error processing query: ns={ns} tailable cursor requested on non capped collection");
             return Err(Error::bad_value(text));
         }
         Some(collection) => {
-            let plan = plan::plan(&snapshot, &collection, &query.spec)?;
-            let rows = RowStream::open(&snapshot, &collection, &query.spec, &plan)?;
+            let snapshot = &query.reading.snapshot;
+            let plan = plan::plan(snapshot, collection, &query.spec)?;
+            let rows = RowStream::open(snapshot, collection, &query.spec, &plan)?;
             let shape = query.shape(&plan.access);
-            Box::new(RowBatches::new(snapshot, rows, shape))
+            Box::new(RowBatches::new(query.reading.snapshot, rows, shape))
         }
         None => Box::new(NoRows),
     };

@@ -5,8 +5,8 @@ use super::args::{Args, Field, Types};
 use super::write_args::refuse_kept_timestamps;
 use crate::catalog::Namespace;
 use crate::context::CommandContext;
-use crate::exec::CommandResources;
-use crate::exec::compile::{check_collation, compile_context, compile_order};
+use crate::exec::compile::{compile_context, compile_order};
+use crate::exec::{CommandResources, default_collation, with_collation};
 use crate::request::Request;
 use crate::write::Writer;
 use crate::write::delete::{RetryStatement, delete_one};
@@ -62,10 +62,12 @@ fn run(context: &CommandContext<'_>, request: &Request<'_>, reply: &mut DocBuild
         reply.i32("retriedStmtId", stmt_id);
         return Ok(());
     }
-    let names = compile_context(context, request)?;
-    let command = Command::compile(context, &args, &names)?;
+    let default = default_collation(context.database, &ns)?;
+    let names = compile_context(context, request, default)?;
+    let names = &*with_collation(&names, args.doc("collation"))?;
+    let command = Command::compile(context, &args, names)?;
     let mut writer = Writer::new(context);
-    let outcome = command.run(&mut writer, &ns, &args, &names, retry);
+    let outcome = command.run(&mut writer, &ns, &args, names, retry);
     writer.wait_durable()?;
     let fields = outcome?;
     reply.extend(RawDoc::framed(&fields).unwrap_or(RawDoc::EMPTY));
@@ -108,7 +110,6 @@ struct Command<'a> {
 
 impl<'a> Command<'a> {
     fn compile(context: &'a CommandContext<'a>, args: &Args<'_>, names: &CompileContext) -> Result<Self> {
-        check_collation(args.doc("collation"))?;
         let filter = Filter::compile(args.doc("query").unwrap_or(RawDoc::EMPTY), names)?;
         let returns_new = args.bool("new").unwrap_or(false);
         let projection = match args.doc("fields").filter(|fields| !fields.is_empty()) {
@@ -122,7 +123,7 @@ impl<'a> Command<'a> {
             None => None,
         };
         let mut target = Target::new(filter);
-        let order = compile_order(args.doc("sort"), args.get("hint"))?;
+        let order = compile_order(args.doc("sort"), args.get("hint"), names)?;
         (target.spec.sort, target.spec.hint) = (order.sort, order.hint);
         Ok(Command { context, target, projection, returns_new })
     }

@@ -5,7 +5,8 @@ use super::args::{Args, Field, Types};
 use super::write_args::{append_retried, batch_documents, check_batch_size, refuse_kept_timestamps};
 use crate::catalog::Namespace;
 use crate::context::CommandContext;
-use crate::exec::compile::{check_collation, compile_context, compile_order};
+use crate::exec::compile::{compile_context, compile_order};
+use crate::exec::{default_collation, with_collation};
 use crate::request::Request;
 use crate::write::Writer;
 use crate::write::outcome::{WriteErrors, fails_command};
@@ -78,7 +79,8 @@ fn run(context: &CommandContext<'_>, request: &Request<'_>, reply: &mut DocBuild
         .iter()
         .map(|doc| Args::nested("update.updates", STATEMENT_FIELDS, *doc))
         .collect::<Result<_>>()?;
-    let names = compile_context(context, request)?;
+    let default = default_collation(context.database, &ns)?;
+    let names = compile_context(context, request, default)?;
     let batch = Batch {
         context,
         ns: &ns,
@@ -180,7 +182,7 @@ pub(super) struct UpdateParts<'a> {
 impl UpdateParts<'_> {
     /// Compiles the statement.
     pub(super) fn compile(&self, names: &CompileContext, bypass_validation: bool) -> Result<UpdateStatement> {
-        check_collation(self.collation)?;
+        let names = &*with_collation(names, self.collation)?;
         if self.constants.is_some() && self.change.ty != ElementType::Array {
             let text = "Constant values may only be specified for pipeline updates";
             return Err(Error::location(51198, text));
@@ -196,7 +198,7 @@ impl UpdateParts<'_> {
             return Err(Error::failed_to_parse("Cannot specify sort with multi=true"));
         }
         let mut target = Target::new(Filter::compile(self.query, names)?);
-        let order = compile_order(sort, self.hint)?;
+        let order = compile_order(sort, self.hint, names)?;
         (target.spec.sort, target.spec.hint) = (order.sort, order.hint);
         Ok(UpdateStatement { target, update, upsert: self.upsert, bypass_validation })
     }

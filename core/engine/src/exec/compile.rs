@@ -5,20 +5,26 @@
 use crate::context::CommandContext;
 use crate::plan::{Hint, natural_direction};
 use crate::request::Request;
-use multifora_model::{DocumentView, Error, ErrorCode, OwnedValue, RawDoc, RawValue, Result};
+use multifora_model::{Collation, DocumentView, Error, OwnedValue, RawDoc, RawValue, Result};
 use multifora_query::CompileContext;
 use multifora_query::expression::{EvalContext, Expr};
 use multifora_query::filter::Filter;
 use multifora_query::sort::SortSpec;
+use std::sync::Arc;
 
 use super::CommandResources;
 
-/// The constants that this command's expressions may name: `$$NOW` and its `let` variables.
+/// The constants that this command's expressions may name, `$$NOW` and its `let` variables, and how strings compare in
+/// them.
 ///
 /// # Errors
 /// Those of compiling and evaluating the values of `let`.
-pub fn compile_context(ctx: &CommandContext<'_>, request: &Request<'_>) -> Result<CompileContext> {
-    let mut context = CompileContext::new(ctx.now_ms);
+pub fn compile_context(
+    ctx: &CommandContext<'_>,
+    request: &Request<'_>,
+    collation: Option<Arc<Collation>>,
+) -> Result<CompileContext> {
+    let mut context = CompileContext::new(ctx.now_ms).with_collation(collation);
     // Of the request rather than of the context: explain compiles the command inside it.
     let Some(variables) = request.body.get("let").and_then(|v| v.as_doc()) else { return Ok(context) };
     let resources = CommandResources::new(&ctx.interrupt);
@@ -77,7 +83,11 @@ pub struct RequestedOrder {
 ///
 /// # Errors
 /// As [`SortSpec::compile`] and [`Hint::parse`]; `BadValue` when they contradict each other.
-pub fn compile_order(sort: Option<RawDoc<'_>>, hint: Option<RawValue<'_>>) -> Result<RequestedOrder> {
+pub fn compile_order(
+    sort: Option<RawDoc<'_>>,
+    hint: Option<RawValue<'_>>,
+    context: &CompileContext,
+) -> Result<RequestedOrder> {
     let hint = match hint {
         Some(value) => Hint::parse(value)?,
         None => None,
@@ -96,28 +106,6 @@ pub fn compile_order(sort: Option<RawDoc<'_>>, hint: Option<RawValue<'_>>) -> Re
             }
         };
     }
-    Ok(RequestedOrder { sort: Some(SortSpec::compile(sort)?), hint })
-}
-
-/// Checks a `collation` argument. Strings are compared by their bytes (`{locale: "simple"}`).
-///
-/// # Errors
-/// Code 40414 without a locale; `CommandNotSupported` for any other than `simple`.
-pub fn check_collation(collation: Option<RawDoc<'_>>) -> Result<()> {
-    let Some(collation) = collation.filter(|c| !c.is_empty()) else { return Ok(()) };
-    let Some(locale) = collation.get("locale") else {
-        let text = "BSON field 'collation.locale' is missing but a required field";
-        return Err(Error::new(ErrorCode::IDLFailedToParse, text));
-    };
-    match locale.as_str() {
-        None => Err(Error::type_mismatch(format!(
-            "BSON field 'collation.locale' is the wrong type '{}', expected type 'string'",
-            locale.ty.name()
-        ))),
-        Some("simple") => Ok(()),
-        Some(other) => Err(Error::new(
-            ErrorCode::CommandNotSupported,
-            format!("collations other than {{locale: \"simple\"}} are not supported yet: locale '{other}'"),
-        )),
-    }
+    let sort = SortSpec::compile(sort)?.with_collation(context.collation());
+    Ok(RequestedOrder { sort: Some(sort), hint })
 }

@@ -178,6 +178,9 @@ fn named(stage: &str, returned: Option<u64>, out: &mut DocBuilder) {
 
 fn write_index(index: &IndexInfo, out: &mut DocBuilder) {
     out.doc("keyPattern", index.key_pattern()).str("indexName", &index.name);
+    if let Some(collation) = &index.collation {
+        out.doc("collation", collation.document());
+    }
     out.bool("isMultiKey", index.is_multikey());
     out.start_doc("multiKeyPaths");
     for (at, field) in index.fields.iter().enumerate() {
@@ -200,11 +203,14 @@ fn write_index_scan(stage: &str, scan: &IndexScan, run: Option<&Run>, out: &mut 
     out.str("direction", if scan.backwards { "backward" } else { "forward" });
     out.start_doc("indexBounds");
     for (at, field) in scan.index.fields.iter().enumerate() {
-        let direction = direction_of(field.descending);
+        let shown = describe::Field {
+            direction: direction_of(field.descending),
+            collated: scan.index.collation.is_some(),
+        };
         out.start_array(field.path.as_str());
         let lines = match scan.bounds.fields().get(at) {
-            Some(set) => describe::intervals(set, direction, scan.backwards),
-            None => vec![describe::unbounded(direction, scan.backwards)],
+            Some(set) => describe::intervals(set, shown, scan.backwards),
+            None => vec![describe::unbounded(shown, scan.backwards)],
         };
         for line in lines {
             out.push(OwnedValue::string(&line).as_ref());
@@ -222,7 +228,8 @@ fn write_id_scan(index: &IndexInfo, key: &[u8], run: Option<&Run>, out: &mut Doc
     write_index(index, out);
     out.str("direction", "forward");
     out.start_doc("indexBounds").start_array("_id");
-    let text = describe::point(key, direction_of(false));
+    let shown = describe::Field { direction: direction_of(false), collated: index.collation.is_some() };
+    let text = describe::point(key, shown);
     out.push(OwnedValue::string(&text).as_ref());
     out.end().end();
     if let Some(run) = run {

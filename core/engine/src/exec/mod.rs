@@ -7,7 +7,7 @@
 //!
 //! A blocking sort holds keys and row numbers, not documents: what it gives back is fetched again.
 //!
-//! Module order: `spec` · `resources` · `compile` · `source` · `ordered` · `count` · `batch` · `pipeline` ·
+//! Module order: `spec` · `resources` · `reading` · `compile` · `source` · `ordered` · `count` · `batch` · `pipeline` ·
 //! `explain`.
 
 pub mod batch;
@@ -16,11 +16,13 @@ pub mod count;
 pub mod explain;
 mod ordered;
 pub mod pipeline;
+mod reading;
 pub mod resources;
 pub mod source;
 mod spec;
 
 pub use multifora_storage::RowId;
+pub use reading::{Reading, default_collation, with_collation};
 pub use resources::CommandResources;
 pub use spec::QuerySpec;
 

@@ -1,8 +1,10 @@
 //! A query as the planner and the executor take it: compiled, free of the command it came from.
 
 use crate::plan::Hint;
+use multifora_model::Collation;
 use multifora_query::filter::Filter;
 use multifora_query::sort::SortSpec;
+use std::sync::Arc;
 
 /// Which rows, in which order, how many.
 #[derive(Clone, Default)]
@@ -21,6 +23,8 @@ pub struct QuerySpec {
     pub min: Option<Vec<u8>>,
     /// Exclusive upper index key (`max`), as a BSON document.
     pub max: Option<Vec<u8>>,
+    /// How strings compare. Filter and sort know it already; `min` and `max` do not.
+    pub collation: Option<Arc<Collation>>,
 }
 
 impl QuerySpec {

@@ -1,13 +1,13 @@
 //! The keys that a document has in an index.
 //!
-//! A key is the encoded values of the indexed paths, each in its direction, one after the other; the
+//! A key is the encoded values of the indexed paths, each in its direction, strings by the index's collation, one after the other; the
 //! row number is storage's business. A document has one key, or one per element of the array that its
 //! paths run through, or none (sparse and partial indexes).
 
 use crate::catalog::IndexInfo;
 use multifora_model::key::{self, KeyDirection};
 use multifora_model::path::{Multikey, extract_keys};
-use multifora_model::{DocumentView, ElementType, Error, ErrorCode, RawValue, Result};
+use multifora_model::{Collation, DocumentView, ElementType, Error, ErrorCode, RawValue, Result};
 use multifora_query::NoResources;
 
 /// The code for a path component that is a position and, in the same array, a name.
@@ -51,9 +51,10 @@ impl KeySet {
 
     fn push(&mut self, values: &[RawValue<'_>], index: &IndexInfo) {
         let start = self.bytes.len() as u32;
+        let collator = Collation::collator(index.collation.as_ref());
         for (value, field) in values.iter().zip(&index.fields) {
             let direction = if field.descending { KeyDirection::Descending } else { KeyDirection::Ascending };
-            key::encode(*value, direction, &mut self.bytes);
+            key::encode_with(*value, direction, collator, &mut self.bytes);
         }
         self.spans.push((start, self.bytes.len() as u32));
     }
@@ -72,8 +73,12 @@ impl KeySet {
 /// The keys of a document in an index.
 ///
 /// # Errors
-/// `CannotIndexParallelArrays`; code 16746 for a position that is also a name; those of the partial filter.
+/// `CannotIndexParallelArrays`; code 16746 for a position that is also a name; those of the partial filter;
+/// `IncompatibleCollationVersion` for an index whose keys this build cannot make.
 pub fn keys_of(index: &IndexInfo, view: &DocumentView<'_>) -> Result<KeySet> {
+    if index.is_outdated {
+        return Err(outdated(index));
+    }
     let mut keys = KeySet::default();
     if let Some(filter) = &index.partial_filter
         && !filter.matches(view, &NoResources)?
@@ -107,6 +112,15 @@ pub fn keys_of(index: &IndexInfo, view: &DocumentView<'_>) -> Result<KeySet> {
     keys.array_paths = array_paths;
     keys.sort();
     Ok(keys)
+}
+
+/// The error for an index that has to be built anew.
+fn outdated(index: &IndexInfo) -> Error {
+    let text = format!(
+        "the keys of index {} were made by another version of its collation's rules: drop it and create it again",
+        index.name
+    );
+    Error::new(ErrorCode::IncompatibleCollationVersion, text)
 }
 
 /// Says whether key extraction failed because of what the document holds.

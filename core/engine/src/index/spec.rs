@@ -7,8 +7,9 @@
 
 use crate::catalog::{IndexField, Namespace};
 use multifora_model::path::FieldPath;
-use multifora_model::{DocBuilder, Error, ErrorCode, RawDoc, RawValue, Result, compare, text};
+use multifora_model::{Collation, DocBuilder, Error, ErrorCode, RawDoc, RawValue, Result, compare, text};
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 use super::spec_options::{self, OptionKind};
 
@@ -40,6 +41,10 @@ pub struct ParsedSpec {
     pub expire_after_secs: Option<i64>,
     /// Only documents that match are indexed, as a filter document.
     pub partial_filter: Option<Vec<u8>>,
+    /// How strings are ordered; by their bytes without one.
+    pub collation: Option<Arc<Collation>>,
+    /// The client has said which collation, be it the simple one.
+    pub names_collation: bool,
 }
 
 /// How a wanted index stands to one that exists.
@@ -52,10 +57,13 @@ pub enum Likeness {
 }
 
 impl ParsedSpec {
-    /// The `_id_` index.
-    pub fn id_index() -> Self {
+    /// The `_id_` index of a collection with this default collation.
+    pub fn id_index(collation: Option<&Arc<Collation>>) -> Self {
         let mut spec = DocBuilder::new();
         spec.i32("v", INDEX_VERSION).start_doc("key").i32("_id", 1).end().str("name", "_id_");
+        if let Some(collation) = collation {
+            spec.doc("collation", collation.document());
+        }
         ParsedSpec {
             name: String::from("_id_"),
             bson: spec.finish(),
@@ -65,7 +73,32 @@ impl ParsedSpec {
             hidden: false,
             expire_after_secs: None,
             partial_filter: None,
+            collation: collation.cloned(),
+            names_collation: false,
         }
+    }
+
+    /// The specification in a collection with this default collation, which an index has unless it names another one.
+    ///
+    /// # Errors
+    /// `BadValue` for an `_id` index with another collation than the collection.
+    pub fn in_collection(&self, default: Option<&Arc<Collation>>) -> Result<Self> {
+        if self.name == "_id_" && self.names_collation && self.collation.as_ref() != default {
+            let told = |collation: Option<&Arc<Collation>>| match collation {
+                Some(collation) => text::document(collation.document()),
+                None => String::from("{ locale: \"simple\" }"),
+            };
+            return Err(Error::bad_value(format!(
+                "The _id index must have the same collation as the collection. Index collation: {}, collection \
+                 collation: {}",
+                told(self.collation.as_ref()),
+                told(default)
+            )));
+        }
+        let Some(default) = default.filter(|_| !self.names_collation) else { return Ok(self.clone()) };
+        let mut bson = DocBuilder::new();
+        bson.extend(RawDoc::framed(&self.bson).unwrap_or(RawDoc::EMPTY)).doc("collation", default.document());
+        Ok(ParsedSpec { bson: bson.finish(), collation: Some(Arc::clone(default)), ..self.clone() })
     }
 
     /// Checks a specification that a client sent.
@@ -92,16 +125,28 @@ impl ParsedSpec {
         if options.sparse && options.partial_filter.is_some() {
             return Err(cannot_create("cannot mix \"partialFilterExpression\" and \"sparse\" options"));
         }
+        let collation = match options.collation {
+            Some(doc) => Collation::parse(doc)?,
+            None => None,
+        };
+        if collation.is_some() && spec.get("v").and_then(spec_options::whole_number) == Some(1) {
+            let told = text::document(spec);
+            return Err(cannot_create(format!(
+                "Invalid index specification {told}; cannot create an index with the 'collation' option and v=1"
+            )));
+        }
         let name = if is_id { "_id_" } else { name };
         Ok(ParsedSpec {
             name: name.to_owned(),
-            bson: normalized(spec, name, key),
+            bson: normalized(spec, name, key, collation.as_deref()),
             fields,
             unique: options.unique || is_id,
             sparse: options.sparse,
             hidden: options.hidden,
             expire_after_secs: options.expire_after_secs,
             partial_filter: options.partial_filter.map(|f| f.as_bytes().to_vec()),
+            collation,
+            names_collation: options.collation.is_some(),
         })
     }
 
@@ -245,13 +290,19 @@ fn check_expiry(spec: RawDoc<'_>, options: &spec_options::Options<'_>, fields: &
 }
 
 /// The specification as listIndexes shows it: version, key, name, then the options as given.
-fn normalized(spec: RawDoc<'_>, name: &str, key: RawDoc<'_>) -> Vec<u8> {
+fn normalized(spec: RawDoc<'_>, name: &str, key: RawDoc<'_>, collation: Option<&Collation>) -> Vec<u8> {
     let mut out = DocBuilder::new();
     out.i32("v", spec.get("v").and_then(spec_options::whole_number).map_or(INDEX_VERSION, |v| v as i32));
     out.doc("key", key).str("name", name);
     for option in spec {
-        // The only collation accepted is the simple one, which is none.
-        if matches!(option.name(), "v" | "key" | "name" | "ns" | "dropDups" | "collation") {
+        if matches!(option.name(), "v" | "key" | "name" | "ns" | "dropDups") {
+            continue;
+        }
+        if option.name() == "collation" {
+            // Complete; the simple one is none.
+            if let Some(collation) = collation {
+                out.doc("collation", collation.document());
+            }
             continue;
         }
         match spec_options::kind_of(option.name()) {

@@ -36,7 +36,7 @@ const OPTIONS: &[(&str, OptionKind)] = &[
     ("dropDups", OptionKind::Ignored),
     ("expireAfterSeconds", OptionKind::Seconds),
     ("partialFilterExpression", OptionKind::Document),
-    ("collation", OptionKind::ToCome),
+    ("collation", OptionKind::Document),
     ("storageEngine", OptionKind::Document),
     ("clustered", OptionKind::ToCome),
     ("prepareUnique", OptionKind::ToCome),
@@ -72,6 +72,8 @@ pub struct Options<'a> {
     pub expire_after_secs: Option<i64>,
     /// `partialFilterExpression`.
     pub partial_filter: Option<RawDoc<'a>>,
+    /// `collation`.
+    pub collation: Option<RawDoc<'a>>,
 }
 
 /// The kind of an option, if there is one of this name.
@@ -92,6 +94,11 @@ pub fn parse(spec: RawDoc<'_>) -> Result<Options<'_>> {
                 match name {
                     "key" => options.key = Some(doc),
                     "partialFilterExpression" => options.partial_filter = Some(doc),
+                    "collation" if doc.is_empty() => {
+                        let text = "The field 'collation' cannot be an empty object.";
+                        return Err(Error::bad_value(text));
+                    }
+                    "collation" => options.collation = Some(doc),
                     _ => {}
                 }
             }
@@ -108,7 +115,6 @@ pub fn parse(spec: RawDoc<'_>) -> Result<Options<'_>> {
             }
             OptionKind::Version => check_version(spec, value)?,
             OptionKind::Ignored => {}
-            OptionKind::ToCome if is_simple_collation(name, value) => {}
             OptionKind::ToCome => return Err(option_to_come(name)),
         }
     }
@@ -151,11 +157,6 @@ fn check_version(spec: RawDoc<'_>, value: RawValue<'_>) -> Result<()> {
         ErrorCode::CannotCreateIndex,
         format!("Invalid index specification {told}; cannot create an index with v={}", version as i64),
     ))
-}
-
-fn is_simple_collation(name: &str, value: RawValue<'_>) -> bool {
-    let locale = || value.as_doc()?.get("locale")?.as_str();
-    name == "collation" && locale() == Some("simple")
 }
 
 fn option_to_come(name: &str) -> Error {

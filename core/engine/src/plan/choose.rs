@@ -13,8 +13,9 @@ use super::{Access, IdLookup, IndexScan, Plan};
 use crate::catalog::{CollectionInfo, IndexInfo};
 use crate::exec::QuerySpec;
 use crate::storage_error::from_storage;
+use multifora_model::compare::is_collatable;
 use multifora_model::key::{self, KeyDirection};
-use multifora_model::{ElementType, RawDoc, Result};
+use multifora_model::{Collation, ElementType, RawDoc, Result};
 use multifora_query::filter::{FilterNode, Test};
 use multifora_storage::{KeyRange, Read};
 use std::ops::Bound;
@@ -97,7 +98,7 @@ fn table(spec: &QuerySpec, backwards: bool) -> Plan {
 fn bounded_by_client(spec: &QuerySpec, hinted: Option<Arc<IndexInfo>>) -> Result<Plan> {
     let min = spec.min.as_deref().and_then(RawDoc::framed);
     let max = spec.max.as_deref().and_then(RawDoc::framed);
-    let range = min_max_range(min, max, hinted.as_deref())?;
+    let range = min_max_range(min, max, hinted.as_deref(), spec.collation.as_ref())?;
     let Some(index) = hinted else { return Err(no_plan("min and max need an index")) };
     let bounds = IndexBounds::new(Vec::new(), Vec::new());
     let order = match &spec.sort {
@@ -111,15 +112,20 @@ fn bounded_by_client(spec: &QuerySpec, hinted: Option<Arc<IndexInfo>>) -> Result
 
 /// `{_id: value}`, alone or among others: at most one row.
 fn id_lookup(collection: &CollectionInfo, conjuncts: &Conjuncts<'_>) -> Option<IdLookup> {
-    let index = collection.indexes.first().filter(|index| index.name == "_id_")?;
+    let index = collection.indexes.first().filter(|index| index.name == "_id_" && !index.is_outdated)?;
     let equality = conjuncts.tests.iter().find(|c| c.is_equality() && c.path.as_str() == "_id")?;
     let Test::Compare(comparison) = equality.test else { return None };
     let value = comparison.value.as_ref();
     if matches!(value.ty, ElementType::Array | ElementType::Null | ElementType::Undefined) {
         return None;
     }
+    // An _id that is a string is found only under the collation that the index has.
+    if is_collatable(value.ty) && comparison.collation != index.collation {
+        return None;
+    }
     let mut bytes = Vec::new();
-    key::encode(value, KeyDirection::Ascending, &mut bytes);
+    let collator = Collation::collator(index.collation.as_ref());
+    key::encode_with(value, KeyDirection::Ascending, collator, &mut bytes);
     let decides = conjuncts.tests.len() == 1 && conjuncts.ors.is_empty() && !conjuncts.incomplete;
     Some(IdLookup { index: Arc::clone(index), key: bytes, decides })
 }
@@ -147,7 +153,7 @@ impl Chooser<'_> {
         for index in &self.collection.indexes {
             match &hinted {
                 Some(hinted) if !Arc::ptr_eq(hinted, index) => continue,
-                None if index.hidden => continue,
+                None if !index.is_usable() => continue,
                 _ => {}
             }
             for candidate in candidates(index, conjuncts, hinted.is_some()) {
@@ -214,7 +220,7 @@ impl Chooser<'_> {
     /// The scans that read the fewest keys for one alternative.
     fn best_scans(&self, conjuncts: &Conjuncts<'_>) -> Result<Option<(Vec<IndexScan>, f64)>> {
         let mut best: Option<(Vec<IndexScan>, f64)> = None;
-        for index in self.collection.indexes.iter().filter(|index| !index.hidden) {
+        for index in self.collection.indexes.iter().filter(|index| index.is_usable()) {
             for candidate in candidates(index, conjuncts, false) {
                 if !candidate.bounds.narrows() {
                     continue;

@@ -9,10 +9,18 @@ use multifora_model::ElementType as T;
 use multifora_model::compare::canonical_class;
 use multifora_model::key::{KeyDirection, part_len};
 
+/// How a field's values stand in an index.
+#[derive(Clone, Copy, Debug)]
+pub struct Field {
+    /// The direction.
+    pub direction: KeyDirection,
+    /// Strings stand there as their sort keys under a collation.
+    pub collated: bool,
+}
+
 /// The intervals of one index field, in scan order.
-pub fn intervals(set: &Intervals, direction: KeyDirection, backwards: bool) -> Vec<String> {
-    let mut lines: Vec<String> =
-        set.ranges().iter().map(|range| interval(range, direction, backwards)).collect();
+pub fn intervals(set: &Intervals, field: Field, backwards: bool) -> Vec<String> {
+    let mut lines: Vec<String> = set.ranges().iter().map(|range| interval(range, field, backwards)).collect();
     if backwards {
         lines.reverse();
     }
@@ -20,13 +28,13 @@ pub fn intervals(set: &Intervals, direction: KeyDirection, backwards: bool) -> V
 }
 
 /// The interval of a field that nothing bounds.
-pub fn unbounded(direction: KeyDirection, backwards: bool) -> String {
-    interval(&ByteRange::full(), direction, backwards)
+pub fn unbounded(field: Field, backwards: bool) -> String {
+    interval(&ByteRange::full(), field, backwards)
 }
 
 /// The interval of one encoded value.
-pub fn point(key: &[u8], direction: KeyDirection) -> String {
-    interval(&ByteRange::point(key.to_vec()), direction, false)
+pub fn point(key: &[u8], field: Field) -> String {
+    interval(&ByteRange::point(key.to_vec()), field, false)
 }
 
 /// One end of an interval.
@@ -35,25 +43,25 @@ struct End {
     included: bool,
 }
 
-fn interval(range: &ByteRange, direction: KeyDirection, backwards: bool) -> String {
-    let (first, last) = (lower_end(&range.lo, direction), upper_end(range.hi.as_deref(), direction));
+fn interval(range: &ByteRange, field: Field, backwards: bool) -> String {
+    let (first, last) = (lower_end(&range.lo, field), upper_end(range.hi.as_deref(), field));
     let (first, last) = if backwards { (last, first) } else { (first, last) };
     let open = if first.included { '[' } else { '(' };
     let close = if last.included { ']' } else { ')' };
     format!("{open}{}, {}{close}", first.text, last.text)
 }
 
-fn lower_end(at: &[u8], direction: KeyDirection) -> End {
+fn lower_end(at: &[u8], field: Field) -> End {
     match at {
-        [] => End { text: lowest(direction).to_owned(), included: true },
-        _ => end(at, direction, true),
+        [] => End { text: lowest(field.direction).to_owned(), included: true },
+        _ => end(at, field, true),
     }
 }
 
-fn upper_end(at: Option<&[u8]>, direction: KeyDirection) -> End {
+fn upper_end(at: Option<&[u8]>, field: Field) -> End {
     match at {
-        None => End { text: lowest(opposite(direction)).to_owned(), included: true },
-        Some(at) => end(at, direction, false),
+        None => End { text: lowest(opposite(field.direction)).to_owned(), included: true },
+        Some(at) => end(at, field, false),
     }
 }
 
@@ -72,9 +80,10 @@ fn lowest(direction: KeyDirection) -> &'static str {
 const MAX_DROPPED_BYTES: usize = 24;
 
 /// A position is either "before everything that begins with a value" or the first one after that.
-fn end(at: &[u8], direction: KeyDirection, is_lower: bool) -> End {
+fn end(at: &[u8], field: Field, is_lower: bool) -> End {
+    let direction = field.direction;
     let mut before = at.to_vec();
-    if let Some(text) = value(&ascending(&before, direction)) {
+    if let Some(text) = value(&ascending(&before, direction), field.collated) {
         return End { text, included: is_lower };
     }
     if let Some(last) = before.last_mut() {
@@ -82,7 +91,7 @@ fn end(at: &[u8], direction: KeyDirection, is_lower: bool) -> End {
     }
     // The end of a prefix drops its trailing FF bytes, which an inverted value may well end with.
     for _ in 0..=MAX_DROPPED_BYTES {
-        if let Some(text) = value(&ascending(&before, direction)) {
+        if let Some(text) = value(&ascending(&before, direction), field.collated) {
             return End { text, included: !is_lower };
         }
         before.push(0xFF);
@@ -140,7 +149,7 @@ fn class_end(at: &[u8], direction: KeyDirection, is_lower: bool) -> End {
 }
 
 /// The one value that these bytes are the key of.
-fn value(key: &[u8]) -> Option<String> {
+fn value(key: &[u8], collated: bool) -> Option<String> {
     if part_len(key, KeyDirection::Ascending)? != key.len() {
         return None;
     }
@@ -155,6 +164,9 @@ fn value(key: &[u8]) -> Option<String> {
         _ if is(T::Double) => number(eight()?),
         _ if is(T::String) => {
             let text = body.strip_suffix(&[0, 0])?;
+            if collated {
+                return Some(format!("CollationKey(0x{})", hex(text)));
+            }
             format!("{:?}", String::from_utf8_lossy(text).replace("\0\u{fffd}", "\0"))
         }
         _ if is(T::ObjectId) => format!("ObjectId('{}')", hex(body)),
@@ -197,9 +209,9 @@ mod tests {
     use multifora_query::filter::{CompareOp, Comparison, Test};
 
     fn shown(op: CompareOp, value: OwnedValue, direction: KeyDirection, backwards: bool) -> String {
-        let test = Test::Compare(Comparison { op, value });
-        let bounds = test_bounds(&test, direction).expect("bounds");
-        intervals(&bounds.intervals, direction, backwards).join(" ")
+        let test = Test::Compare(Comparison::new(op, value, None));
+        let bounds = test_bounds(&test, direction, None).expect("bounds");
+        intervals(&bounds.intervals, Field { direction, collated: false }, backwards).join(" ")
     }
 
     #[test]
@@ -220,8 +232,9 @@ mod tests {
             shown(CompareOp::Eq, OwnedValue::null(), Up, false),
             "[undefined, undefined] [null, null]"
         );
-        assert_eq!(unbounded(Up, false), "[MinKey, MaxKey]");
-        assert_eq!(unbounded(Up, true), "[MaxKey, MinKey]");
-        assert_eq!(unbounded(Down, false), "[MaxKey, MinKey]");
+        let plain = |direction| Field { direction, collated: false };
+        assert_eq!(unbounded(plain(Up), false), "[MinKey, MaxKey]");
+        assert_eq!(unbounded(plain(Up), true), "[MaxKey, MinKey]");
+        assert_eq!(unbounded(plain(Down), false), "[MaxKey, MinKey]");
     }
 }

@@ -3,9 +3,9 @@
 use super::index_match::direction_of;
 use super::interval::ByteRange;
 use crate::catalog::{CollectionInfo, IndexInfo};
-use multifora_model::compare::compare_docs;
+use multifora_model::compare::{compare_docs, is_collatable};
 use multifora_model::number::Number;
-use multifora_model::{Error, ErrorCode, RawDoc, RawValue, Result, key};
+use multifora_model::{Collation, Error, ErrorCode, RawDoc, RawValue, Result, key};
 use std::sync::Arc;
 
 /// Which access path the client asks for.
@@ -42,16 +42,26 @@ impl Hint {
     }
 
     /// The index that the hint names.
+    ///
+    /// # Errors
+    /// `BadValue` when there is none; `IndexNotFound` when a key pattern is that of several, which differ in something
+    /// else (their collations, say).
     pub(super) fn index(&self, collection: &CollectionInfo) -> Result<Option<Arc<IndexInfo>>> {
         let found = match self {
             Hint::Natural { .. } => return Ok(None),
             Hint::Name(name) => collection.index(name),
             Hint::KeyPattern(pattern) => {
                 let pattern = RawDoc::framed(pattern).unwrap_or(RawDoc::EMPTY);
-                collection.indexes.iter().find(|index| same_pattern(index.key_pattern(), pattern))
+                let mut found = (collection.indexes.iter())
+                    .filter(|index| index.is_usable() && same_pattern(index.key_pattern(), pattern));
+                let (first, second) = (found.next(), found.next());
+                if let (Some(first), Some(second)) = (first, second) {
+                    return Err(ambiguous(first, second));
+                }
+                first
             }
         };
-        match found.filter(|index| !index.hidden) {
+        match found.filter(|index| index.is_usable()) {
             Some(index) => Ok(Some(Arc::clone(index))),
             None => Err(no_such_index()),
         }
@@ -82,15 +92,25 @@ fn no_such_index() -> Error {
     )
 }
 
+fn ambiguous(first: &IndexInfo, second: &IndexInfo) -> Error {
+    let text = format!(
+        "error processing query: planner returned error :: caused by :: the hint is the key pattern of several indexes \
+         ({} and {}): hint by name",
+        first.name, second.name
+    );
+    Error::new(ErrorCode::IndexNotFound, text)
+}
+
 /// The whole keys between `min` (inclusive) and `max` (exclusive) in the hinted index.
 ///
 /// # Errors
-/// Codes 51173 (no hint), 51174 (not the index's fields), 51175 (`min` not before `max`), 51176 (the two
+/// Codes 51173 (no hint), 51174 (not the index's fields, or strings under another collation), 51175 (`min` not before `max`), 51176 (the two
 /// name different fields).
 pub(super) fn min_max_range(
     min: Option<RawDoc<'_>>,
     max: Option<RawDoc<'_>>,
     index: Option<&IndexInfo>,
+    collation: Option<&Arc<Collation>>,
 ) -> Result<ByteRange> {
     if let (Some(min), Some(max)) = (min, max)
         && !min.iter().map(|f| f.name()).eq(max.iter().map(|f| f.name()))
@@ -105,10 +125,10 @@ pub(super) fn min_max_range(
     };
     let mut range = ByteRange::full();
     if let Some(min) = min {
-        range.lo = whole_key(min, index)?;
+        range.lo = whole_key(min, index, collation)?;
     }
     if let Some(max) = max {
-        range.hi = Some(whole_key(max, index)?);
+        range.hi = Some(whole_key(max, index, collation)?);
     }
     if range.is_empty() {
         return Err(Error::location(
@@ -119,13 +139,16 @@ pub(super) fn min_max_range(
     Ok(range)
 }
 
-fn whole_key(bound: RawDoc<'_>, index: &IndexInfo) -> Result<Vec<u8>> {
-    if !bound.iter().map(|f| f.name()).eq(index.fields.iter().map(|f| f.path.as_str())) {
+fn whole_key(bound: RawDoc<'_>, index: &IndexInfo, collation: Option<&Arc<Collation>>) -> Result<Vec<u8>> {
+    let has_other_strings =
+        collation != index.collation.as_ref() && bound.iter().any(|f| is_collatable(f.value.ty));
+    if has_other_strings || !bound.iter().map(|f| f.name()).eq(index.fields.iter().map(|f| f.path.as_str())) {
         return Err(Error::location(51174, "The index chosen is not compatible with min/max"));
     }
     let mut bytes = Vec::new();
     for (bound, field) in bound.iter().zip(&index.fields) {
-        key::encode(bound.value, direction_of(field.descending), &mut bytes);
+        let collator = Collation::collator(index.collation.as_ref());
+        key::encode_with(bound.value, direction_of(field.descending), collator, &mut bytes);
     }
     Ok(bytes)
 }

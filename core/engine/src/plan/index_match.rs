@@ -13,6 +13,7 @@ use super::interval::Intervals;
 use super::partial::implies;
 use super::values::{ValueBounds, negated_bounds, test_bounds};
 use crate::catalog::IndexInfo;
+use multifora_model::Collation;
 use multifora_model::key::KeyDirection;
 use multifora_model::path::FieldPath;
 use multifora_query::filter::Test;
@@ -44,14 +45,14 @@ struct Usable<'c> {
 /// partial one when its own condition does not follow from the filter.
 pub fn candidates(index: &Arc<IndexInfo>, conjuncts: &Conjuncts<'_>, hinted: bool) -> Vec<Candidate> {
     if let Some(condition) = &index.partial_filter
-        && !implies(conjuncts, condition.root())
+        && !implies(conjuncts, condition.root(), index.collation.as_ref())
     {
         return Vec::new();
     }
     let fields: Vec<Vec<Usable<'_>>> = index
         .fields
         .iter()
-        .map(|field| usable(conjuncts, &field.path, direction_of(field.descending)))
+        .map(|field| usable(conjuncts, &field.path, direction_of(field.descending), index.collation.as_ref()))
         .collect();
     let is_multikey = |at: usize| index.multikey.get(at).copied().unwrap_or(false);
     let lead_count = match fields.first() {
@@ -88,13 +89,18 @@ pub fn direction_of(descending: bool) -> KeyDirection {
     if descending { KeyDirection::Descending } else { KeyDirection::Ascending }
 }
 
-fn usable<'c>(conjuncts: &'c Conjuncts<'_>, path: &FieldPath, direction: KeyDirection) -> Vec<Usable<'c>> {
+fn usable<'c>(
+    conjuncts: &'c Conjuncts<'_>,
+    path: &FieldPath,
+    direction: KeyDirection,
+    collation: Option<&Arc<Collation>>,
+) -> Vec<Usable<'c>> {
     let on_path = conjuncts.tests.iter().filter(|c| c.path == *path);
     on_path
         .filter_map(|conjunct| {
             let bounds = match conjunct.negated {
-                true => negated_bounds(conjunct.test, direction),
-                false => test_bounds(conjunct.test, direction),
+                true => negated_bounds(conjunct.test, direction, collation),
+                false => test_bounds(conjunct.test, direction, collation),
             };
             // A position is also looked for as a name in every element, and is mostly missing there;
             // the index has the value at the position only.
@@ -177,8 +183,12 @@ fn shared_parts(a: &FieldPath, b: &FieldPath) -> usize {
     a.parts().iter().zip(b.parts()).take_while(|(a, b)| a.name() == b.name()).count()
 }
 
-/// Whether a scan of the index within these bounds gives the order of the sort: `Some(backwards)`.
+/// Whether a scan of the index within these bounds gives the order of the sort: `Some(backwards)`. Never when the two
+/// order strings by different collations.
 pub fn order_of(index: &IndexInfo, bounds: &IndexBounds, sort: &SortSpec) -> Option<bool> {
+    if index.collation.as_ref() != sort.collation() {
+        return None;
+    }
     let is_point = |at: usize| bounds.fields().get(at).is_some_and(Intervals::is_point);
     let is_multikey = |at: usize| index.multikey.get(at).copied().unwrap_or(false);
     let fixed = |path: &FieldPath| {

@@ -6,9 +6,11 @@
 //! that every key inside does prove it, which is what negation and counting need.
 
 use super::interval::{ByteRange, Intervals};
+use multifora_model::compare::is_collatable;
 use multifora_model::key::{self, KeyDirection};
-use multifora_model::{ElementType as T, OwnedValue, RawDoc, RawValue};
+use multifora_model::{Collation, ElementType as T, OwnedValue, RawDoc, RawValue};
 use multifora_query::filter::{CompareOp, Comparison, InSet, RegexTest, Test, TypeSet};
+use std::sync::Arc;
 
 /// Where the keys are that can satisfy a test.
 #[derive(Clone, Debug)]
@@ -21,9 +23,14 @@ pub struct ValueBounds {
     pub needs_value: bool,
 }
 
-/// The bounds of a test in an index field of this direction; `None` when an index does not help.
-pub fn test_bounds(test: &Test, direction: KeyDirection) -> Option<ValueBounds> {
-    let encoder = Encoder { direction };
+/// The bounds of a test in an index field of this direction, in an index of this collation; `None` when an index does
+/// not help: also where strings are compared by another collation than the one they stand in the index by.
+pub fn test_bounds(
+    test: &Test,
+    direction: KeyDirection,
+    collation: Option<&Arc<Collation>>,
+) -> Option<ValueBounds> {
+    let encoder = Encoder { direction, collation };
     match test {
         Test::Compare(comparison) => encoder.comparison(comparison),
         Test::In(set) => encoder.set(set),
@@ -40,11 +47,15 @@ pub fn test_bounds(test: &Test, direction: KeyDirection) -> Option<ValueBounds> 
 ///
 /// A document without a value that satisfies the test has only keys outside the test's exact
 /// bounds, and it has at least one key. Where it has one key only, being outside is proof, too.
-pub fn negated_bounds(test: &Test, direction: KeyDirection) -> Option<ValueBounds> {
+pub fn negated_bounds(
+    test: &Test,
+    direction: KeyDirection,
+    collation: Option<&Arc<Collation>>,
+) -> Option<ValueBounds> {
     if matches!(test, Test::Exists) {
-        return Some(Encoder { direction }.nullish());
+        return Some(Encoder { direction, collation }.nullish());
     }
-    let bounds = test_bounds(test, direction).filter(|b| b.exact)?;
+    let bounds = test_bounds(test, direction, collation).filter(|b| b.exact)?;
     Some(ValueBounds { intervals: bounds.intervals.complement(), exact: true, needs_value: false })
 }
 
@@ -59,13 +70,24 @@ impl ValueBounds {
     }
 }
 
-struct Encoder {
+struct Encoder<'i> {
     direction: KeyDirection,
+    /// The collation of the index.
+    collation: Option<&'i Arc<Collation>>,
 }
 
-impl Encoder {
+impl Encoder<'_> {
+    fn encode(&self, value: RawValue<'_>, direction: KeyDirection) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        key::encode_with(value, direction, Collation::collator(self.collation), &mut bytes);
+        bytes
+    }
+
     fn comparison(&self, comparison: &Comparison) -> Option<ValueBounds> {
         let operand = comparison.value.as_ref();
+        if is_collatable(operand.ty) && comparison.collation.as_ref() != self.collation {
+            return None;
+        }
         match (comparison.op, operand.ty) {
             (_, T::Null | T::Undefined) => Some(self.nullish()),
             (CompareOp::Eq, T::Array) => Some(self.array_equality(operand)),
@@ -82,15 +104,13 @@ impl Encoder {
 
     /// The values from the operand to the end of its type's bracket.
     fn range(&self, op: CompareOp, operand: RawValue<'_>) -> Intervals {
-        let mut at = Vec::new();
-        key::encode(operand, KeyDirection::Ascending, &mut at);
+        let at = self.encode(operand, KeyDirection::Ascending);
         let after = key::prefix_successor(&at).unwrap_or_default();
         let (mut first, end) = key::type_bracket_bounds(operand.ty);
         if operand.ty.is_number() {
             // NaN is below every number and within no range.
             let lowest = OwnedValue::from(f64::NEG_INFINITY);
-            first.clear();
-            key::encode(lowest.as_ref(), KeyDirection::Ascending, &mut first);
+            first = self.encode(lowest.as_ref(), KeyDirection::Ascending);
         }
         let (lower, upper) = match op {
             CompareOp::Gt => (after, end),
@@ -114,9 +134,7 @@ impl Encoder {
     }
 
     fn point_range(&self, value: RawValue<'_>) -> ByteRange {
-        let mut bytes = Vec::new();
-        key::encode(value, self.direction, &mut bytes);
-        ByteRange::point(bytes)
+        ByteRange::point(self.encode(value, self.direction))
     }
 
     fn point(&self, value: RawValue<'_>) -> Intervals {
@@ -143,7 +161,7 @@ impl Encoder {
         let mut ranges = Vec::with_capacity(set.values().len() + set.regexes().len());
         let mut exact = set.regexes().is_empty();
         for value in set.values() {
-            let equal = Comparison { op: CompareOp::Eq, value: value.clone() };
+            let equal = Comparison::new(CompareOp::Eq, value.clone(), set.collation());
             let bounds = self.comparison(&equal)?;
             exact &= bounds.exact;
             ranges.extend_from_slice(bounds.intervals.ranges());
@@ -155,11 +173,12 @@ impl Encoder {
         Some(ValueBounds { intervals: Intervals::new(ranges), exact, needs_value })
     }
 
-    /// Strings with the pattern's literal beginning, and regular expressions.
+    /// Strings with the pattern's literal beginning, and regular expressions. A collation says nothing about how a
+    /// pattern's beginning is ordered.
     fn regex(&self, regex: &RegexTest) -> Intervals {
         let strings = match regex.regex.literal_prefix() {
-            Some(prefix) => key::string_prefix_bounds(&prefix.text),
-            None => key::type_bracket_bounds(T::String),
+            Some(prefix) if self.collation.is_none() => key::string_prefix_bounds(&prefix.text),
+            _ => key::type_bracket_bounds(T::String),
         };
         let (lower, upper) = key::type_bracket_bounds(T::Regex);
         Intervals::new(vec![self.between(strings.0, strings.1), self.between(lower, upper)])

@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 use multifora_engine::commands::REGISTRY;
+use multifora_model::collation::{collation_options, locale_variants};
 use multifora_query::accumulator::accumulators;
 use multifora_query::expression::operators;
 use multifora_query::filter::{field_operators, schema_keywords, top_level_operators};
@@ -60,6 +61,11 @@ fn supported(kind: &str) -> Notes {
         "keywords of $jsonSchema" => {
             notes(schema_keywords().iter().filter(|row| row.supported).map(|row| (row.name, row.about)))
         }
+        "collation options" => notes(collation_options().iter().map(|row| (row.name, row.about))),
+        "locale variants of collations" => locale_variants()
+            .filter(|variant| variant.1)
+            .map(|variant| (variant.0, String::from("an order besides the locale's own")))
+            .collect(),
         // They have no registry before $setWindowFields exists.
         "window functions" => Notes::new(),
         other => panic!("no registry of {other}"),

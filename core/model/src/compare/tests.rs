@@ -114,12 +114,12 @@ fn numbers_inside_documents_compare_by_value() {
 struct NoCase;
 
 impl Collator for NoCase {
-    fn compare(&self, a: &str, b: &str) -> Ordering {
+    fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
         a.to_ascii_lowercase().cmp(&b.to_ascii_lowercase())
     }
 
-    fn sort_key(&self, text: &str, out: &mut Vec<u8>) {
-        out.extend_from_slice(text.to_ascii_lowercase().as_bytes());
+    fn sort_key(&self, text: &[u8], out: &mut Vec<u8>) {
+        out.extend_from_slice(&text.to_ascii_lowercase());
     }
 }
 

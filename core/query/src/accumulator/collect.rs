@@ -1,10 +1,12 @@
 //! `$push $addToSet $mergeObjects $firstN $lastN $minN $maxN`: many values in one.
 
 use super::Accumulate;
+use multifora_model::compare::compare_with;
 use multifora_model::{
-    DocBuilder, ElementType as T, Error, OwnedValue, RawValue, Result, ValueKey, compare, text,
+    Collation, DocBuilder, ElementType as T, Error, OwnedValue, RawValue, Result, ValueKey, text,
 };
 use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::Arc;
 
 fn array_of<'v>(values: impl Iterator<Item = RawValue<'v>>) -> OwnedValue {
     let mut out = DocBuilder::new_array();
@@ -41,16 +43,25 @@ impl Accumulate for Push {
 }
 
 /// `$addToSet`: every value once, in the order of their first coming.
-#[derive(Default)]
 pub(super) struct AddToSet {
     seen: HashSet<ValueKey>,
     values: Push,
+    collation: Option<Arc<Collation>>,
+}
+
+impl AddToSet {
+    pub(super) fn new(collation: Option<&Arc<Collation>>) -> Self {
+        AddToSet { seen: HashSet::new(), values: Push::default(), collation: collation.cloned() }
+    }
 }
 
 impl Accumulate for AddToSet {
     fn add(&mut self, value: Option<RawValue<'_>>) -> Result<()> {
+        let collator = Collation::collator(self.collation.as_ref());
         match value {
-            Some(value) if self.seen.insert(ValueKey::new(value)) => self.values.add(Some(value)),
+            Some(value) if self.seen.insert(ValueKey::with_collator(value, collator)) => {
+                self.values.add(Some(value))
+            }
             _ => Ok(()),
         }
     }
@@ -214,21 +225,23 @@ impl Accumulate for LastN {
 pub(super) struct ExtremeN {
     n: usize,
     greatest: bool,
+    collation: Option<Arc<Collation>>,
     values: Vec<OwnedValue>,
     held_bytes: usize,
 }
 
 impl ExtremeN {
-    pub(super) fn new(n: usize, greatest: bool) -> Self {
-        ExtremeN { n, greatest, values: Vec::new(), held_bytes: 0 }
+    pub(super) fn new(n: usize, greatest: bool, collation: Option<&Arc<Collation>>) -> Self {
+        ExtremeN { n, greatest, collation: collation.cloned(), values: Vec::new(), held_bytes: 0 }
     }
 }
 
 impl Accumulate for ExtremeN {
     fn add(&mut self, value: Option<RawValue<'_>>) -> Result<()> {
         let Some(value) = value.filter(|v| !v.is_nullish()) else { return Ok(()) };
+        let collator = Collation::collator(self.collation.as_ref());
         let at = self.values.partition_point(|known| {
-            let order = compare(known.as_ref(), value);
+            let order = compare_with(known.as_ref(), value, collator);
             if self.greatest { order.is_ge() } else { order.is_le() }
         });
         if at < self.n {

@@ -1,29 +1,34 @@
 //! `$min $max $first $last`: one of the values that came in.
 
 use super::Accumulate;
-use multifora_model::{OwnedValue, RawValue, Result, compare};
+use multifora_model::compare::compare_with;
+use multifora_model::{Collation, OwnedValue, RawValue, Result};
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 /// The smallest or greatest value; null and missing do not count.
 pub(super) struct Extreme {
     wanted: Ordering,
     best: Option<OwnedValue>,
+    collation: Option<Arc<Collation>>,
 }
 
 impl Extreme {
-    pub(super) fn smallest() -> Self {
-        Extreme { wanted: Ordering::Less, best: None }
+    pub(super) fn smallest(collation: Option<&Arc<Collation>>) -> Self {
+        Extreme { wanted: Ordering::Less, best: None, collation: collation.cloned() }
     }
 
-    pub(super) fn greatest() -> Self {
-        Extreme { wanted: Ordering::Greater, best: None }
+    pub(super) fn greatest(collation: Option<&Arc<Collation>>) -> Self {
+        Extreme { wanted: Ordering::Greater, best: None, collation: collation.cloned() }
     }
 }
 
 impl Accumulate for Extreme {
     fn add(&mut self, value: Option<RawValue<'_>>) -> Result<()> {
         let Some(value) = value.filter(|v| !v.is_nullish()) else { return Ok(()) };
-        let better = self.best.as_ref().is_none_or(|best| compare(value, best.as_ref()) == self.wanted);
+        let collator = Collation::collator(self.collation.as_ref());
+        let better = |best: &OwnedValue| compare_with(value, best.as_ref(), collator) == self.wanted;
+        let better = self.best.as_ref().is_none_or(better);
         if better {
             self.best = Some(value.into());
         }

@@ -14,7 +14,7 @@ mod sum;
 
 pub(crate) use collect::MergeObjects;
 pub use rank::{Rank, Ranking};
-pub use registry::{Accumulator, Kind, accumulator, accumulators};
+pub use registry::{Accumulator, Kind, New, NewOfSize, accumulator, accumulators};
 pub(crate) use sum::Total;
 
 use multifora_model::{OwnedValue, RawValue, Result};

@@ -5,6 +5,13 @@ use super::deviation::Deviation;
 use super::extreme::{Extreme, First, Last};
 use super::sum::{Avg, Count, Sum};
 use super::{Accumulate, Ranking};
+use multifora_model::Collation;
+use std::sync::Arc;
+
+/// Makes an accumulator; some compare strings, by the collation.
+pub type New = fn(Option<&Arc<Collation>>) -> Box<dyn Accumulate>;
+/// The same for one that keeps so many values.
+pub type NewOfSize = fn(usize, Option<&Arc<Collation>>) -> Box<dyn Accumulate>;
 
 /// An accumulator.
 #[derive(Debug)]
@@ -21,11 +28,11 @@ pub struct Accumulator {
 #[derive(Clone, Copy, Debug)]
 pub enum Kind {
     /// An expression.
-    Plain(fn() -> Box<dyn Accumulate>),
+    Plain(New),
     /// An empty document (`$count`).
-    NoOperand(fn() -> Box<dyn Accumulate>),
+    NoOperand(New),
     /// `{input, n}`.
-    Several(fn(usize) -> Box<dyn Accumulate>),
+    Several(NewOfSize),
     /// `{sortBy, output}`, one result.
     Ranked(Ranking),
     /// `{sortBy, output, n}`, an array.
@@ -37,26 +44,26 @@ const fn row(name: &'static str, kind: Kind, about: &'static str) -> Accumulator
 }
 
 const ROWS: &[Accumulator] = &[
-    row("$sum", Kind::Plain(|| Box::new(Sum::default())), "the sum of the numbers"),
-    row("$avg", Kind::Plain(|| Box::new(Avg::default())), "the mean of the numbers"),
-    row("$min", Kind::Plain(|| Box::new(Extreme::smallest())), "the smallest value"),
-    row("$max", Kind::Plain(|| Box::new(Extreme::greatest())), "the greatest value"),
-    row("$first", Kind::Plain(|| Box::new(First::default())), "the value of the first document"),
-    row("$last", Kind::Plain(|| Box::new(Last::default())), "the value of the last document"),
-    row("$push", Kind::Plain(|| Box::new(Push::default())), "all values"),
-    row("$addToSet", Kind::Plain(|| Box::new(AddToSet::default())), "all values, each once"),
-    row("$mergeObjects", Kind::Plain(|| Box::new(MergeObjects::default())), "the documents, merged"),
+    row("$sum", Kind::Plain(|_| Box::new(Sum::default())), "the sum of the numbers"),
+    row("$avg", Kind::Plain(|_| Box::new(Avg::default())), "the mean of the numbers"),
+    row("$min", Kind::Plain(|c| Box::new(Extreme::smallest(c))), "the smallest value"),
+    row("$max", Kind::Plain(|c| Box::new(Extreme::greatest(c))), "the greatest value"),
+    row("$first", Kind::Plain(|_| Box::new(First::default())), "the value of the first document"),
+    row("$last", Kind::Plain(|_| Box::new(Last::default())), "the value of the last document"),
+    row("$push", Kind::Plain(|_| Box::new(Push::default())), "all values"),
+    row("$addToSet", Kind::Plain(|c| Box::new(AddToSet::new(c))), "all values, each once"),
+    row("$mergeObjects", Kind::Plain(|_| Box::new(MergeObjects::default())), "the documents, merged"),
     row(
         "$stdDevPop",
-        Kind::Plain(|| Box::new(Deviation::population())),
+        Kind::Plain(|_| Box::new(Deviation::population())),
         "standard deviation of a population",
     ),
-    row("$stdDevSamp", Kind::Plain(|| Box::new(Deviation::sample())), "standard deviation of a sample"),
-    row("$count", Kind::NoOperand(|| Box::new(Count::default())), "how many documents there are"),
-    row("$firstN", Kind::Several(|n| Box::new(FirstN::new(n))), "the first values"),
-    row("$lastN", Kind::Several(|n| Box::new(LastN::new(n))), "the last values"),
-    row("$minN", Kind::Several(|n| Box::new(ExtremeN::new(n, false))), "the smallest values"),
-    row("$maxN", Kind::Several(|n| Box::new(ExtremeN::new(n, true))), "the greatest values"),
+    row("$stdDevSamp", Kind::Plain(|_| Box::new(Deviation::sample())), "standard deviation of a sample"),
+    row("$count", Kind::NoOperand(|_| Box::new(Count::default())), "how many documents there are"),
+    row("$firstN", Kind::Several(|n, _| Box::new(FirstN::new(n))), "the first values"),
+    row("$lastN", Kind::Several(|n, _| Box::new(LastN::new(n))), "the last values"),
+    row("$minN", Kind::Several(|n, c| Box::new(ExtremeN::new(n, false, c))), "the smallest values"),
+    row("$maxN", Kind::Several(|n, c| Box::new(ExtremeN::new(n, true, c))), "the greatest values"),
     row("$top", Kind::Ranked(Ranking::Top), "the output of the first document by an order"),
     row("$bottom", Kind::Ranked(Ranking::Bottom), "the output of the last document by an order"),
     row("$topN", Kind::RankedSeveral(Ranking::Top), "the outputs of the first documents by an order"),

@@ -6,8 +6,8 @@ use multifora_model::extjson;
 fn run(name: &str, values: &str) -> String {
     let row = accumulator(name).unwrap();
     let mut running = match row.kind {
-        Kind::Plain(new) | Kind::NoOperand(new) => new(),
-        Kind::Several(new) => new(2),
+        Kind::Plain(new) | Kind::NoOperand(new) => new(None),
+        Kind::Several(new) => new(2, None),
         _ => panic!("ranked"),
     };
     let list = extjson::parse_value(values).unwrap();

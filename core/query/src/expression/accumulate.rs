@@ -26,7 +26,7 @@ fn fold<'e>(args: Args<'e>, cx: &EvalContext<'e>) -> Evaluated<'e> {
     let Some(Kind::Plain(new)) = accumulator(args.name()).map(|row| row.kind) else {
         return Err(Error::internal("an accumulator without a row"));
     };
-    let mut running = new();
+    let mut running = new(cx.collation());
     if args.len() == 1 {
         let value = args.eval(0, cx)?;
         match &value {
@@ -67,7 +67,7 @@ fn several<'e>(args: Args<'e>, cx: &EvalContext<'e>) -> Evaluated<'e> {
         .ok()
         .filter(|n| *n > 0)
         .ok_or_else(|| Error::location(5_787_908, format!("'n' must be greater than 0, found {whole}")))?;
-    let mut running = new(n);
+    let mut running = new(n, cx.collation());
     for element in elements(&input) {
         running.add(Some(element).filter(|v: &RawValue<'_>| !v.is_nullish() || keeps_null(args.name())))?;
     }

@@ -3,8 +3,9 @@
 use super::registry::{Args, MANY, Operator, list};
 use super::value::{array, as_int, check_size, count, elements, give, is_nullish, null, present, type_name};
 use super::{EvalContext, Evaluated};
+use multifora_model::compare::equal_with;
 use multifora_model::{
-    DocBuilder, ElementType as T, Error, ErrorCode, Number, OwnedValue, RawValue, Result, Val, compare, text,
+    DocBuilder, ElementType as T, Error, ErrorCode, Number, OwnedValue, RawValue, Result, Val, text,
 };
 
 const ONE: (usize, usize) = (1, 1);
@@ -102,7 +103,8 @@ fn is_in<'e>(args: Args<'e>, cx: &EvalContext<'e>) -> Evaluated<'e> {
             format!("$in requires an array as a second argument, found: {found}"),
         ));
     };
-    let found = value.is_some_and(|value| elements(&items).any(|e| compare(e, value.as_ref()).is_eq()));
+    let found =
+        value.is_some_and(|value| elements(&items).any(|e| equal_with(e, value.as_ref(), cx.collator())));
     give(found)
 }
 
@@ -152,7 +154,7 @@ fn index_of<'e>(args: Args<'e>, cx: &EvalContext<'e>) -> Evaluated<'e> {
     let end = end.unwrap_or(usize::MAX);
     let found = wanted.and_then(|wanted| {
         let mut items = elements(&items).enumerate().take(end).skip(start);
-        items.find(|(_, e)| compare(*e, wanted.as_ref()).is_eq()).map(|(at, _)| at)
+        items.find(|(_, e)| equal_with(*e, wanted.as_ref(), cx.collator())).map(|(at, _)| at)
     });
     match found {
         Some(at) => count(at),

@@ -3,7 +3,8 @@
 use super::registry::{Args, Operator, list};
 use super::value::give;
 use super::{EvalContext, Evaluated};
-use multifora_model::{ElementType as T, Result, Val, compare};
+use multifora_model::compare::{Collator, compare_with};
+use multifora_model::{ElementType as T, Result, Val};
 use std::cmp::Ordering;
 
 const TWO: (usize, usize) = (2, 2);
@@ -24,13 +25,13 @@ fn cmp<'e>(args: Args<'e>, cx: &EvalContext<'e>) -> Evaluated<'e> {
 
 fn order<'e>(args: Args<'e>, cx: &EvalContext<'e>) -> Result<Ordering> {
     let (a, b) = (args.eval(0, cx)?, args.eval(1, cx)?);
-    Ok(compare_optional(a.as_ref(), b.as_ref()))
+    Ok(compare_optional(a.as_ref(), b.as_ref(), cx.collator()))
 }
 
 /// The order of values that may be missing: missing is of the class of undefined.
-pub(crate) fn compare_optional(a: Option<&Val<'_>>, b: Option<&Val<'_>>) -> Ordering {
+fn compare_optional(a: Option<&Val<'_>>, b: Option<&Val<'_>>, collator: Option<&dyn Collator>) -> Ordering {
     match (a, b) {
-        (Some(a), Some(b)) => compare(a.as_ref(), b.as_ref()),
+        (Some(a), Some(b)) => compare_with(a.as_ref(), b.as_ref(), collator),
         (None, None) => Ordering::Equal,
         (None, Some(b)) => missing_before(b),
         (Some(a), None) => missing_before(a).reverse(),

@@ -5,9 +5,10 @@ use super::registry::{Args, NamedCodes, Operator, named, own};
 use super::value::{array, check_size, elements, null, present, type_name};
 use super::{EvalContext, Evaluated, Expr};
 use crate::sort::SortSpec;
+use multifora_model::compare::compare_with;
 use multifora_model::{
     DocBuilder, DocumentView, ElementType as T, Error, Number, OwnedValue, RawDoc, RawValue, Result, Val,
-    compare, text,
+    text,
 };
 
 pub(super) const ROWS: &[Operator] = &[
@@ -240,16 +241,16 @@ fn sort_array<'e>(args: Args<'e>, cx: &EvalContext<'e>) -> Evaluated<'e> {
     let order = args.eval(1, cx)?;
     let mut values: Vec<RawValue<'_>> = elements(&items).collect();
     match order.as_ref().and_then(|v| v.as_ref().as_doc()) {
-        Some(spec) => sort_by_fields(&mut values, spec)?,
-        None => sort_by_value(&mut values, order.as_ref())?,
+        Some(spec) => sort_by_fields(&mut values, spec, cx)?,
+        None => sort_by_value(&mut values, order.as_ref(), cx)?,
     }
     super::array::array_of(values.into_iter())
 }
 
-fn sort_by_value(values: &mut [RawValue<'_>], order: Option<&Val<'_>>) -> Result<()> {
+fn sort_by_value(values: &mut [RawValue<'_>], order: Option<&Val<'_>>, cx: &EvalContext<'_>) -> Result<()> {
     match order.and_then(|v| Number::from_value(v.as_ref())).and_then(Number::as_i64_exact) {
-        Some(1) => values.sort_by(|a, b| compare(*a, *b)),
-        Some(-1) => values.sort_by(|a, b| compare(*b, *a)),
+        Some(1) => values.sort_by(|a, b| compare_with(*a, *b, cx.collator())),
+        Some(-1) => values.sort_by(|a, b| compare_with(*b, *a, cx.collator())),
         _ => {
             let found = type_name(order);
             let message = format!("sortBy must be 1, -1, or an object of sort keys, found: {found}");
@@ -260,8 +261,8 @@ fn sort_by_value(values: &mut [RawValue<'_>], order: Option<&Val<'_>>) -> Result
 }
 
 /// What is no document sorts like one without the fields.
-fn sort_by_fields(values: &mut Vec<RawValue<'_>>, spec: RawDoc<'_>) -> Result<()> {
-    let spec = SortSpec::compile(spec)?;
+fn sort_by_fields(values: &mut Vec<RawValue<'_>>, spec: RawDoc<'_>, cx: &EvalContext<'_>) -> Result<()> {
+    let spec = SortSpec::compile(spec)?.with_collation(cx.collation());
     let mut keyed: Vec<(Vec<u8>, RawValue<'_>)> = Vec::with_capacity(values.len());
     for value in values.iter() {
         let view = DocumentView::whole(value.as_doc().unwrap_or(RawDoc::EMPTY));

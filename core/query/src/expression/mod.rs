@@ -32,8 +32,12 @@ mod value;
 pub use registry::{Operator, is_operator, operators};
 
 use crate::{CompileContext, Resources};
+use multifora_model::compare::Collator;
 use multifora_model::path::FieldPath;
-use multifora_model::{DocBuilder, DocumentView, ElementType, OwnedValue, RawValue, Result, Val};
+use multifora_model::{
+    Collation, DocBuilder, DocumentView, ElementType, OwnedValue, RawValue, Result, Val, ValueKey,
+};
+use std::sync::Arc;
 
 pub(crate) use parse::check_path;
 pub(crate) use value::{check_size, is_truthy};
@@ -60,6 +64,8 @@ pub enum Expr {
     Array(Vec<Expr>),
     /// An operator with its arguments.
     Call(&'static Operator, Vec<Expr>),
+    /// An expression whose operators compare strings by a collation. It stands at the root only.
+    Collated(Arc<Collation>, Box<Expr>),
 }
 
 /// A variable, by its place on the evaluator's stack.
@@ -86,12 +92,13 @@ pub struct EvalContext<'e> {
     root: DocumentView<'e>,
     scope: Option<&'e Scope<'e>>,
     res: &'e dyn Resources,
+    collation: Option<&'e Arc<Collation>>,
 }
 
 impl<'e> EvalContext<'e> {
     /// An evaluation on a document.
     pub fn new(root: DocumentView<'e>, res: &'e dyn Resources) -> Self {
-        EvalContext { root, scope: None, res }
+        EvalContext { root, scope: None, res, collation: None }
     }
 
     /// The document's length, which is known without reading it.
@@ -109,6 +116,21 @@ impl<'e> EvalContext<'e> {
         self.res
     }
 
+    /// How strings compare.
+    pub(crate) fn collation(&self) -> Option<&'e Arc<Collation>> {
+        self.collation
+    }
+
+    /// What compares strings; nothing compares their bytes.
+    pub(crate) fn collator(&self) -> Option<&'e dyn Collator> {
+        Collation::collator(self.collation)
+    }
+
+    /// The key under which equal values are one.
+    pub(crate) fn value_key(&self, value: RawValue<'_>) -> ValueKey {
+        ValueKey::with_collator(value, self.collator())
+    }
+
     /// A scope of further variables; see [`inside`](Self::inside).
     pub(crate) fn scope<'s>(&self, values: &'s [Option<Val<'s>>]) -> Scope<'s>
     where
@@ -122,7 +144,7 @@ impl<'e> EvalContext<'e> {
     where
         'e: 's,
     {
-        EvalContext { root: self.root, scope: Some(scope), res: self.res }
+        EvalContext { scope: Some(scope), ..*self }
     }
 
     fn variable(&self, variable: &Variable) -> Option<RawValue<'e>> {
@@ -166,6 +188,7 @@ impl Expr {
             Expr::Root => root_value(cx),
             Expr::Object(fields) => object(fields, cx),
             Expr::Array(items) => array(items, cx),
+            Expr::Collated(collation, expr) => expr.eval(&EvalContext { collation: Some(collation), ..*cx }),
         }
     }
 

@@ -7,6 +7,7 @@ use multifora_model::path::FieldPath;
 use multifora_model::{
     DocumentView, ElementType as T, Error, ErrorCode, RawDoc, RawValue, Result, Val, text,
 };
+use std::sync::Arc;
 
 /// Deepest nesting of expressions.
 const MAX_DEPTH: u32 = 180;
@@ -24,7 +25,13 @@ pub(super) fn expression(value: RawValue<'_>, context: &CompileContext, variable
     if !variables.is_empty() {
         scopes.push(variables.iter().map(|name| (*name).to_owned()).collect());
     }
-    ExprParser { context, scopes, depth: 0 }.operand(value)
+    let expr = ExprParser { context, scopes, depth: 0 }.operand(value)?;
+    Ok(match (context.collation(), expr) {
+        (Some(collation), expr @ (Expr::Call(..) | Expr::Array(_) | Expr::Object(_))) => {
+            Expr::Collated(Arc::clone(collation), Box::new(expr))
+        }
+        (_, expr) => expr,
+    })
 }
 
 impl ExprParser<'_> {
@@ -58,7 +65,7 @@ impl ExprParser<'_> {
     fn array(&mut self, items: RawDoc<'_>) -> Result<Expr> {
         let items = items.iter().map(|e| self.operand(e.value)).collect::<Result<Vec<_>>>()?;
         let constant = items.iter().all(|item| matches!(item, Expr::Const(_)));
-        Ok(if constant { folded(Expr::Array(items)) } else { Expr::Array(items) })
+        Ok(if constant { folded(Expr::Array(items), self.context) } else { Expr::Array(items) })
     }
 
     fn document(&mut self, doc: RawDoc<'_>) -> Result<Expr> {
@@ -87,7 +94,7 @@ impl ExprParser<'_> {
             fields.push((field.name().into(), self.operand(field.value)?));
         }
         let constant = fields.iter().all(|(_, expr)| matches!(expr, Expr::Const(_)));
-        Ok(if constant { folded(Expr::Object(fields)) } else { Expr::Object(fields) })
+        Ok(if constant { folded(Expr::Object(fields), self.context) } else { Expr::Object(fields) })
     }
 
     fn call(&mut self, name: &str, operand: RawValue<'_>) -> Result<Expr> {
@@ -99,11 +106,11 @@ impl ExprParser<'_> {
             Shape::List { min, max } => {
                 let args = self.list(operand)?;
                 check_count(name, args.len(), min, max)?;
-                Ok(folded(Expr::Call(operator, args)))
+                Ok(folded(Expr::Call(operator, args), self.context))
             }
             Shape::Named(fields, codes) => {
                 let args = self.named(operator, fields, codes, operand)?;
-                Ok(folded(Expr::Call(operator, args)))
+                Ok(folded(Expr::Call(operator, args), self.context))
             }
         }
     }
@@ -207,7 +214,7 @@ impl ExprParser<'_> {
 
 /// The value of an expression that consists of constants; one that fails stays as it is and fails
 /// when it is evaluated.
-fn folded(expr: Expr) -> Expr {
+fn folded(expr: Expr, context: &CompileContext) -> Expr {
     let constant = match &expr {
         Expr::Call(operator, args) => {
             !operator.is_volatile() && args.iter().all(|a| matches!(a, Expr::Const(_) | Expr::Missing))
@@ -219,7 +226,8 @@ fn folded(expr: Expr) -> Expr {
         return expr;
     }
     let view = DocumentView::whole(RawDoc::EMPTY);
-    match expr.eval(&EvalContext::new(view, &NoResources)) {
+    let cx = EvalContext { collation: context.collation(), ..EvalContext::new(view, &NoResources) };
+    match expr.eval(&cx) {
         Ok(Some(value)) => Expr::Const(value.into_owned()),
         Ok(None) | Err(_) => expr,
     }

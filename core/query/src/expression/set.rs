@@ -24,8 +24,8 @@ fn refuse(code: i32, message: &str, found: &Val<'_>) -> Error {
     Error::location(code, format!("{message}{}", found.as_ref().ty.name()))
 }
 
-fn keys(items: &Val<'_>) -> HashSet<ValueKey> {
-    elements(items).map(ValueKey::new).collect()
+fn keys(items: &Val<'_>, cx: &EvalContext<'_>) -> HashSet<ValueKey> {
+    elements(items).map(|value| cx.value_key(value)).collect()
 }
 
 fn union<'e>(args: Args<'e>, cx: &EvalContext<'e>) -> Evaluated<'e> {
@@ -40,7 +40,7 @@ fn union<'e>(args: Args<'e>, cx: &EvalContext<'e>) -> Evaluated<'e> {
     }
     let mut members: BTreeMap<ValueKey, RawValue<'_>> = BTreeMap::new();
     for value in inputs.iter().flat_map(elements) {
-        members.entry(ValueKey::new(value)).or_insert(value);
+        members.entry(cx.value_key(value)).or_insert(value);
     }
     array_of(members.into_values())
 }
@@ -58,10 +58,10 @@ fn intersection<'e>(args: Args<'e>, cx: &EvalContext<'e>) -> Evaluated<'e> {
     let Some((first, others)) = inputs.split_first() else { return array_of(std::iter::empty()) };
     let mut members: BTreeMap<ValueKey, RawValue<'_>> = BTreeMap::new();
     for value in elements(first) {
-        members.entry(ValueKey::new(value)).or_insert(value);
+        members.entry(cx.value_key(value)).or_insert(value);
     }
     for other in others {
-        let other = keys(other);
+        let other = keys(other, cx);
         members.retain(|key, _| other.contains(key));
     }
     array_of(members.into_values())
@@ -77,8 +77,8 @@ fn difference<'e>(args: Args<'e>, cx: &EvalContext<'e>) -> Evaluated<'e> {
             return Err(refuse(code, &message, value));
         }
     }
-    let mut seen = keys(&b);
-    array_of(elements(&a).filter(|value| seen.insert(ValueKey::new(*value))))
+    let mut seen = keys(&b, cx);
+    array_of(elements(&a).filter(|value| seen.insert(cx.value_key(*value))))
 }
 
 fn equals<'e>(args: Args<'e>, cx: &EvalContext<'e>) -> Evaluated<'e> {
@@ -91,7 +91,7 @@ fn equals<'e>(args: Args<'e>, cx: &EvalContext<'e>) -> Evaluated<'e> {
                 format!("All operands of $setEquals must be arrays. {at}-th argument is of type: {found}");
             Error::location(17044, message)
         })?;
-        let members = keys(items);
+        let members = keys(items, cx);
         match &first {
             None => first = Some(members),
             Some(first) if *first != members => return give(false),
@@ -110,7 +110,7 @@ fn is_subset<'e>(args: Args<'e>, cx: &EvalContext<'e>) -> Evaluated<'e> {
                 format!("both operands of $setIsSubset must be arrays. {which} argument is of type: {found}");
             Error::location(code, message)
         })?;
-        Ok(keys(items))
+        Ok(keys(items, cx))
     };
     let (a, b) = (array(&a, 17046, "First")?, array(&b, 17042, "Second")?);
     give(a.is_subset(&b))

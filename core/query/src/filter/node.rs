@@ -7,9 +7,9 @@ use super::predicate::{BitsTest, ModTest, TypeSet};
 use super::schema::Schema;
 use super::set::InSet;
 use crate::expression::Expr;
-use multifora_model::OwnedValue;
 use multifora_model::path::FieldPath;
 use multifora_model::regex::Regex;
+use multifora_model::{Collation, OwnedValue};
 use std::sync::Arc;
 
 /// A condition on a document, or, below [`Test::ElemMatchValue`], on a value.
@@ -78,6 +78,8 @@ pub struct Comparison {
     pub op: CompareOp,
     /// The operand.
     pub value: OwnedValue,
+    /// How strings compare; `None` also where the operand has none.
+    pub collation: Option<Arc<Collation>>,
 }
 
 /// The comparison operators of filters.

@@ -68,7 +68,25 @@ impl Parser<'_> {
         if value.ty == T::Regex {
             return Ok(on(&path, Test::Regex(regex_value(value)?)));
         }
-        comparison(&path, CompareOp::Eq, value)
+        self.comparison(&path, CompareOp::Eq, value)
+    }
+
+    /// A comparison with a constant, of any type that may be compared with.
+    pub(super) fn comparison(
+        self,
+        path: &FieldPath,
+        op: CompareOp,
+        value: RawValue<'_>,
+    ) -> Result<FilterNode> {
+        if value.ty == T::Undefined {
+            return Err(Error::bad_value("cannot compare to undefined"));
+        }
+        if value.ty == T::Regex && op != CompareOp::Eq {
+            let message = format!("Can't have RegEx as arg to predicate over field '{path}'.");
+            return Err(Error::bad_value(message));
+        }
+        let comparison = Comparison::new(op, value.into(), self.context.collation());
+        Ok(on(path, Test::Compare(comparison)))
     }
 
     /// `{$gt: 1, $lt: 5}` on a path.
@@ -112,18 +130,6 @@ pub(super) fn on(path: &FieldPath, test: Test) -> FilterNode {
 /// The negation.
 pub(super) fn not(node: FilterNode) -> FilterNode {
     FilterNode::Not(Box::new(node))
-}
-
-/// A comparison with a constant, of any type that may be compared with.
-pub(super) fn comparison(path: &FieldPath, op: CompareOp, value: RawValue<'_>) -> Result<FilterNode> {
-    if value.ty == T::Undefined {
-        return Err(Error::bad_value("cannot compare to undefined"));
-    }
-    if value.ty == T::Regex && op != CompareOp::Eq {
-        let message = format!("Can't have RegEx as arg to predicate over field '{path}'.");
-        return Err(Error::bad_value(message));
-    }
-    Ok(on(path, Test::Compare(Comparison { op, value: value.into() })))
 }
 
 /// The conjunction, without the parts that always hold; a single part stands alone.

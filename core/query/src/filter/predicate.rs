@@ -3,11 +3,18 @@
 //! Each takes a value as a filter meets it at a path (`None`: missing) and allocates nothing.
 
 use super::node::{CompareOp, Comparison, RegexTest};
-use multifora_model::compare::{canonical_class, compare};
-use multifora_model::{ElementType as T, Number, RawValue, Result};
+use multifora_model::compare::{canonical_class, compare_with, is_collatable};
+use multifora_model::{Collation, ElementType as T, Number, OwnedValue, RawValue, Result};
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 impl Comparison {
+    /// A comparison with a constant under a collation.
+    pub fn new(op: CompareOp, value: OwnedValue, collation: Option<&Arc<Collation>>) -> Self {
+        let collation = collation.filter(|_| is_collatable(value.ty)).cloned();
+        Comparison { op, value, collation }
+    }
+
     /// Does the comparison hold for the value?
     #[inline]
     pub fn matches(&self, value: Option<RawValue<'_>>) -> bool {
@@ -17,7 +24,7 @@ impl Comparison {
             // Of other types, only the two ends of the order can be compared with.
             return self.holds_for_other_types();
         }
-        let order = compare(value, operand);
+        let order = compare_with(value, operand, Collation::collator(self.collation.as_ref()));
         let equal_only = value.ty.is_number() && (is_nan(value) || is_nan(operand));
         match (order, equal_only) {
             // NaN is outside every range: only NaN itself relates to it.

@@ -2,7 +2,7 @@
 
 use super::node::{CompareOp, FilterNode, Test};
 use super::operands::{self, Operand, regex_operators, regex_value, unsupported};
-use super::parse::{Parser, all_of, comparison, not, on, operators_in, shown};
+use super::parse::{Parser, all_of, not, on, operators_in, shown};
 use super::predicate::{BitsRule, BitsTest, ModTest};
 use super::schema::Schema;
 use super::set::InSet;
@@ -63,14 +63,14 @@ fn missing(name: &str) -> Error {
 }
 
 const FIELD_OPERATORS: &[FieldOperator] = &[
-    field("$eq", |_, path, o, _| comparison(path, CompareOp::Eq, o.value), "equal to the value"),
-    field("$gt", |_, path, o, _| comparison(path, CompareOp::Gt, o.value), "greater than the value"),
-    field("$gte", |_, path, o, _| comparison(path, CompareOp::Gte, o.value), "greater than or equal"),
-    field("$lt", |_, path, o, _| comparison(path, CompareOp::Lt, o.value), "less than the value"),
-    field("$lte", |_, path, o, _| comparison(path, CompareOp::Lte, o.value), "less than or equal"),
-    field("$ne", |_, path, o, _| not_equal(path, o.value), "not equal to the value"),
-    field("$in", |_, path, o, _| is_in(path, o), "equal to one of the values"),
-    field("$nin", |_, path, o, _| Ok(not(is_in(path, o)?)), "equal to none of the values"),
+    field("$eq", |p, path, o, _| p.comparison(path, CompareOp::Eq, o.value), "equal to the value"),
+    field("$gt", |p, path, o, _| p.comparison(path, CompareOp::Gt, o.value), "greater than the value"),
+    field("$gte", |p, path, o, _| p.comparison(path, CompareOp::Gte, o.value), "greater than or equal"),
+    field("$lt", |p, path, o, _| p.comparison(path, CompareOp::Lt, o.value), "less than the value"),
+    field("$lte", |p, path, o, _| p.comparison(path, CompareOp::Lte, o.value), "less than or equal"),
+    field("$ne", |p, path, o, _| not_equal(p, path, o.value), "not equal to the value"),
+    field("$in", |p, path, o, _| is_in(p, path, o), "equal to one of the values"),
+    field("$nin", |p, path, o, _| Ok(not(is_in(p, path, o)?)), "equal to none of the values"),
     field("$exists", |_, path, o, _| Ok(exists(path, o.value)), "the field is there, or not"),
     field("$type", |_, path, o, _| Ok(on(path, Test::Type(operands::type_set(o.value)?))), "has the type"),
     field("$size", |_, path, o, _| size(path, o), "is an array of this many elements"),
@@ -131,14 +131,14 @@ pub(super) fn top_level_operator(name: &str) -> Option<&'static TopLevelOperator
     TOP_LEVEL_OPERATORS.iter().find(|row| row.name == name)
 }
 
-fn not_equal(path: &FieldPath, value: RawValue<'_>) -> Result<FilterNode> {
+fn not_equal(parser: Parser<'_>, path: &FieldPath, value: RawValue<'_>) -> Result<FilterNode> {
     if value.ty == T::Regex {
         return Err(Error::bad_value("Can't have regex as arg to $ne."));
     }
-    comparison(path, CompareOp::Eq, value).map(not)
+    parser.comparison(path, CompareOp::Eq, value).map(not)
 }
 
-fn is_in(path: &FieldPath, operand: Operand<'_>) -> Result<FilterNode> {
+fn is_in(parser: Parser<'_>, path: &FieldPath, operand: Operand<'_>) -> Result<FilterNode> {
     let Some(array) = operand.value.as_array() else {
         return Err(Error::bad_value(format!("{} needs an array", operand.name)));
     };
@@ -155,7 +155,7 @@ fn is_in(path: &FieldPath, operand: Operand<'_>) -> Result<FilterNode> {
             _ => values.push(value.into()),
         }
     }
-    let set = InSet::new(values, regexes);
+    let set = InSet::new(values, regexes, parser.context.collation());
     Ok(if set.is_empty() { FilterNode::AlwaysFalse } else { on(path, Test::In(set)) })
 }
 
@@ -230,7 +230,7 @@ fn all(parser: Parser<'_>, path: &FieldPath, value: RawValue<'_>) -> Result<Filt
         } else if name.is_some() && operators_in(member.value, false).is_some() {
             return Err(Error::bad_value("no $ expressions in $all"));
         } else {
-            comparison(path, CompareOp::Eq, member.value)?
+            parser.comparison(path, CompareOp::Eq, member.value)?
         });
     }
     Ok(if wanted.is_empty() { FilterNode::AlwaysFalse } else { all_of(wanted) })

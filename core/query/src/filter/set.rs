@@ -1,8 +1,9 @@
 //! The operand of `$in`: a set of constants, searched by order, and regular expressions.
 
 use super::node::RegexTest;
-use multifora_model::compare::compare;
-use multifora_model::{ElementType, OwnedValue, RawValue, Result};
+use multifora_model::compare::{compare_with, is_collatable};
+use multifora_model::{Collation, ElementType, OwnedValue, RawValue, Result};
+use std::sync::Arc;
 
 /// The operand of `$in`.
 #[derive(Clone, Debug)]
@@ -11,15 +12,23 @@ pub struct InSet {
     values: Vec<OwnedValue>,
     regexes: Vec<RegexTest>,
     has_null: bool,
+    /// How strings compare; `None` also where no member has one.
+    collation: Option<Arc<Collation>>,
 }
 
 impl InSet {
     /// A set from its members in any order.
-    pub fn new(mut values: Vec<OwnedValue>, regexes: Vec<RegexTest>) -> Self {
-        values.sort_by(|a, b| compare(a.as_ref(), b.as_ref()));
-        values.dedup_by(|a, b| compare(a.as_ref(), b.as_ref()).is_eq());
+    pub fn new(
+        mut values: Vec<OwnedValue>,
+        regexes: Vec<RegexTest>,
+        collation: Option<&Arc<Collation>>,
+    ) -> Self {
+        let collation = collation.filter(|_| values.iter().any(|v| is_collatable(v.ty))).cloned();
+        let collator = Collation::collator(collation.as_ref());
+        values.sort_by(|a, b| compare_with(a.as_ref(), b.as_ref(), collator));
+        values.dedup_by(|a, b| compare_with(a.as_ref(), b.as_ref(), collator).is_eq());
         let has_null = values.iter().any(|v| v.ty == ElementType::Null);
-        InSet { values, regexes, has_null }
+        InSet { values, regexes, has_null, collation }
     }
 
     /// The constants, in comparison order, without duplicates.
@@ -30,6 +39,11 @@ impl InSet {
     /// The regular expressions.
     pub fn regexes(&self) -> &[RegexTest] {
         &self.regexes
+    }
+
+    /// How strings compare; `None` also where no member has one.
+    pub fn collation(&self) -> Option<&Arc<Collation>> {
+        self.collation.as_ref()
     }
 
     /// Null is a member (then a missing value is, too).
@@ -48,7 +62,8 @@ impl InSet {
     /// Those of matching a regular expression.
     pub fn contains(&self, value: Option<RawValue<'_>>) -> Result<bool> {
         let Some(value) = value else { return Ok(self.has_null) };
-        if self.values.binary_search_by(|probe| compare(probe.as_ref(), value)).is_ok() {
+        let collator = Collation::collator(self.collation.as_ref());
+        if self.values.binary_search_by(|probe| compare_with(probe.as_ref(), value, collator)).is_ok() {
             return Ok(true);
         }
         for regex in &self.regexes {

@@ -5,7 +5,9 @@ use multifora_model::compare::Collator;
 use multifora_model::key::{self, KeyDirection};
 use multifora_model::number::Number;
 use multifora_model::path::{FieldPath, extract_keys};
-use multifora_model::{DocumentView, Element, ElementType, Error, ErrorCode, RawDoc, RawValue, Result, text};
+use multifora_model::{
+    Collation, DocumentView, Element, ElementType, Error, ErrorCode, RawDoc, RawValue, Result, text,
+};
 use std::sync::Arc;
 
 /// Most fields of a sort (and of an index).
@@ -16,7 +18,7 @@ pub const MAX_SORT_FIELDS: usize = 32;
 pub struct SortSpec {
     paths: Arc<[FieldPath]>,
     directions: Arc<[KeyDirection]>,
-    collator: Option<Arc<dyn Collator>>,
+    collation: Option<Arc<Collation>>,
 }
 
 /// One field of a sort.
@@ -54,14 +56,23 @@ impl SortSpec {
         if paths.len() > MAX_SORT_FIELDS {
             return Err(Error::location(13103, "too many compound keys"));
         }
-        Ok(SortSpec { paths: paths.into(), directions: directions.into(), collator: None })
+        Ok(SortSpec { paths: paths.into(), directions: directions.into(), collation: None })
     }
 
     /// The same sort with strings compared by a collation.
     #[must_use]
-    pub fn with_collator(mut self, collator: Option<Arc<dyn Collator>>) -> Self {
-        self.collator = collator;
+    pub fn with_collation(mut self, collation: Option<&Arc<Collation>>) -> Self {
+        self.collation = collation.cloned();
         self
+    }
+
+    /// How strings compare.
+    pub fn collation(&self) -> Option<&Arc<Collation>> {
+        self.collation.as_ref()
+    }
+
+    fn collator(&self) -> Option<&dyn Collator> {
+        Collation::collator(self.collation.as_ref())
     }
 
     /// The fields in order.
@@ -88,7 +99,7 @@ impl SortSpec {
         extract_keys(&self.paths, view, &mut |tuple| {
             candidate.clear();
             for (value, direction) in tuple.values.iter().zip(self.directions.iter()) {
-                key::encode_with(*value, *direction, self.collator.as_deref(), &mut candidate);
+                key::encode_with(*value, *direction, self.collator(), &mut candidate);
             }
             if !any || *candidate < **key {
                 std::mem::swap(key, &mut candidate);
@@ -120,7 +131,7 @@ impl SortSpec {
             if value.ty == ElementType::Array {
                 return Ok(false);
             }
-            key::encode_with(value, *direction, self.collator.as_deref(), key);
+            key::encode_with(value, *direction, self.collator(), key);
         }
         Ok(true)
     }

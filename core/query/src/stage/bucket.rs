@@ -6,8 +6,9 @@ use super::group_parse::group_field;
 use super::parse::sort_by;
 use crate::CompileContext;
 use crate::expression::Expr;
-use multifora_model::compare::canonical_class;
-use multifora_model::{DocBuilder, ElementType as T, Error, OwnedValue, RawDoc, RawValue, Result, compare};
+use multifora_model::compare::{canonical_class, compare_with};
+use multifora_model::{Collation, DocBuilder, ElementType as T, Error, OwnedValue, RawDoc, RawValue, Result};
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 /// `{groupBy, boundaries, default, output}`.
@@ -40,13 +41,14 @@ pub(super) fn bucket(spec: RawValue<'_>, context: &CompileContext) -> Result<Vec
     let (Some(by), Some(boundaries)) = (by, boundaries) else {
         return Err(Error::location(40198, "$bucket requires 'groupBy' and 'boundaries' to be specified."));
     };
-    check_default(&boundaries, default.as_ref())?;
+    check_default(&boundaries, default.as_ref(), context)?;
     let fields = match fields {
         Some(fields) => fields,
         None => default_output(context)?,
     };
     let key = GroupKey::Buckets { by, boundaries, default };
-    Ok(vec![Stage::Group(Arc::new(Group { key, fields })), sort_by("_id", 1)?])
+    let collation = context.collation().cloned();
+    Ok(vec![Stage::Group(Arc::new(Group { key, fields, collation })), sort_by("_id", 1, context)?])
 }
 
 fn group_by(value: RawValue<'_>, context: &CompileContext) -> Result<Expr> {
@@ -105,7 +107,7 @@ fn boundary_values(value: RawValue<'_>, context: &CompileContext) -> Result<Vec<
             );
             return Err(Error::location(40193, message));
         }
-        if !compare(lower.as_ref(), upper.as_ref()).is_lt() {
+        if !order(lower, upper, context).is_lt() {
             return Err(Error::location(
                 40194,
                 "The 'boundaries' option to $bucket must be sorted, but elements are not in ascending order.",
@@ -115,14 +117,21 @@ fn boundary_values(value: RawValue<'_>, context: &CompileContext) -> Result<Vec<
     Ok(values)
 }
 
+fn order(a: &OwnedValue, b: &OwnedValue, context: &CompileContext) -> Ordering {
+    compare_with(a.as_ref(), b.as_ref(), Collation::collator(context.collation()))
+}
+
 /// The default must not lie in any of the ranges.
-fn check_default(boundaries: &[OwnedValue], default: Option<&OwnedValue>) -> Result<()> {
+fn check_default(
+    boundaries: &[OwnedValue],
+    default: Option<&OwnedValue>,
+    context: &CompileContext,
+) -> Result<()> {
     let (Some(default), Some(lowest), Some(highest)) = (default, boundaries.first(), boundaries.last())
     else {
         return Ok(());
     };
-    let inside = compare(default.as_ref(), lowest.as_ref()).is_ge()
-        && compare(default.as_ref(), highest.as_ref()).is_lt();
+    let inside = order(default, lowest, context).is_ge() && order(default, highest, context).is_lt();
     if inside {
         return Err(Error::location(
             40199,

@@ -8,11 +8,12 @@ use super::run::StageRun;
 use super::source::{Chain, DocSource, view_of};
 use super::{MAX_BLOCKING_STAGE_BYTES, parse};
 use crate::Resources;
-use crate::accumulator::{Accumulate, Rank, Ranking};
+use crate::accumulator::{Accumulate, New, NewOfSize, Rank, Ranking};
 use crate::expression::{EvalContext, Expr};
 use crate::sort::SortSpec;
+use multifora_model::compare::{Collator, compare_with};
 use multifora_model::{
-    DocBuilder, DocumentView, Error, Number, OwnedValue, RawDoc, RawValue, Result, Val, ValueKey, compare,
+    Collation, DocBuilder, DocumentView, Error, Number, OwnedValue, RawDoc, RawValue, Result, Val, ValueKey,
     text,
 };
 use std::collections::HashMap;
@@ -25,6 +26,8 @@ pub struct Group {
     pub key: GroupKey,
     /// The fields of a group's document, besides `_id`.
     pub fields: Vec<GroupField>,
+    /// How strings compare: keys that are equal under it are one.
+    pub collation: Option<Arc<Collation>>,
 }
 
 /// What documents are gathered by.
@@ -60,7 +63,7 @@ pub enum FieldSource {
         /// The accumulator's name.
         operator: &'static str,
         /// Makes the accumulator.
-        new: fn() -> Box<dyn Accumulate>,
+        new: New,
         /// What it is fed with.
         value: Expr,
     },
@@ -69,7 +72,7 @@ pub enum FieldSource {
         /// The accumulator's name.
         operator: &'static str,
         /// Makes the accumulator.
-        new: fn(usize) -> Box<dyn Accumulate>,
+        new: NewOfSize,
         /// What it is fed with.
         value: Expr,
         /// How many; it sees the group's key.
@@ -92,13 +95,13 @@ pub enum FieldSource {
 
 impl GroupKey {
     /// The key of a document.
-    fn of<'e>(&'e self, cx: &EvalContext<'e>) -> Result<Val<'e>> {
+    fn of<'e>(&'e self, cx: &EvalContext<'e>, collator: Option<&dyn Collator>) -> Result<Val<'e>> {
         match self {
             GroupKey::Expr(expr) => Ok(expr.eval(cx)?.unwrap_or(Val::Borrowed(RawValue::NULL))),
             GroupKey::Buckets { by, boundaries, default } => {
                 let value = by.eval(cx)?.unwrap_or(Val::Borrowed(RawValue::NULL));
                 let value = value.as_ref();
-                let above = boundaries.partition_point(|b| compare(b.as_ref(), value).is_le());
+                let above = boundaries.partition_point(|b| compare_with(b.as_ref(), value, collator).is_le());
                 let bucket =
                     (above > 0 && above < boundaries.len()).then(|| boundaries.get(above - 1)).flatten();
                 bucket.or(default.as_ref()).map(|key| Val::Borrowed(key.as_ref())).ok_or_else(|| {
@@ -119,11 +122,18 @@ enum FieldState {
 }
 
 impl FieldState {
-    fn new(source: &FieldSource, id: RawValue<'_>, res: &dyn Resources) -> Result<Self> {
+    fn new(
+        source: &FieldSource,
+        id: RawValue<'_>,
+        collation: Option<&Arc<Collation>>,
+        res: &dyn Resources,
+    ) -> Result<Self> {
         let count = |n: &Expr, operator: &str| count_for(n, operator, id, res);
         Ok(match source {
-            FieldSource::Values { new, .. } => FieldState::Running(new()),
-            FieldSource::Several { operator, new, n, .. } => FieldState::Running(new(count(n, operator)?)),
+            FieldSource::Values { new, .. } => FieldState::Running(new(collation)),
+            FieldSource::Several { operator, new, n, .. } => {
+                FieldState::Running(new(count(n, operator)?, collation))
+            }
             FieldSource::Ranked { operator, ranking, n, .. } => {
                 let n = n.as_ref().map_or(Ok(1), |n| count(n, operator))?;
                 FieldState::Ranked(Rank::new(*ranking, n))
@@ -210,6 +220,7 @@ impl GroupRun {
     }
 
     fn gather(&self, upstream: &mut dyn DocSource, res: &dyn Resources) -> Result<Vec<GroupState>> {
+        let collator = Collation::collator(self.spec.collation.as_ref());
         let mut places: HashMap<ValueKey, usize, KeyHash> = HashMap::default();
         let mut groups: Vec<GroupState> = Vec::new();
         let mut held_bytes = 0usize;
@@ -220,8 +231,8 @@ impl GroupRun {
             let known = if one_group && !groups.is_empty() {
                 Some(0)
             } else {
-                let id = self.spec.key.of(&EvalContext::new(view, res))?;
-                let key = ValueKey::new(id.as_ref());
+                let id = self.spec.key.of(&EvalContext::new(view, res), collator)?;
+                let key = ValueKey::with_collator(id.as_ref(), collator);
                 let place = places.get(&key).copied();
                 if place.is_none() {
                     held_bytes += key.as_bytes().len() + id.as_ref().bytes.len() + size_of::<GroupState>();
@@ -245,7 +256,9 @@ impl GroupRun {
     }
 
     fn new_group(&self, id: OwnedValue, res: &dyn Resources) -> Result<GroupState> {
-        let fields = self.spec.fields.iter().map(|field| FieldState::new(&field.source, id.as_ref(), res));
+        let collation = self.spec.collation.as_ref();
+        let state = |field: &GroupField| FieldState::new(&field.source, id.as_ref(), collation, res);
+        let fields = self.spec.fields.iter().map(state);
         Ok(GroupState { fields: fields.collect::<Result<_>>()?, id })
     }
 }

@@ -29,7 +29,7 @@ pub(super) fn group(spec: RawValue<'_>, context: &CompileContext) -> Result<Grou
         fields.push(group_field(field.name(), field.value, context)?);
     }
     let key = key.ok_or_else(|| Error::location(15955, "a group specification must include an _id"))?;
-    Ok(Group { key, fields })
+    Ok(Group { key, fields, collation: context.collation().cloned() })
 }
 
 /// `name: {$accumulator: operand}`.
@@ -101,6 +101,7 @@ fn ranked(
     let sort = required(operator, "sortBy", sort)?.as_doc().ok_or_else(|| {
         Error::location(5_788_004, format!("{operator} 'sortBy' argument must be an object"))
     })?;
+    let sort = SortSpec::compile(sort)?.with_collation(context.collation());
     let output = Expr::compile(required(operator, "output", output)?, context)?;
     let n = match (several, n) {
         (true, n) => Some(Expr::compile(required(operator, "n", n)?, context)?),
@@ -109,7 +110,7 @@ fn ranked(
             return Err(Error::location(5_788_002, format!("Unknown argument to {operator} 'n'")));
         }
     };
-    Ok(FieldSource::Ranked { operator, ranking, sort: SortSpec::compile(sort)?, output, n })
+    Ok(FieldSource::Ranked { operator, ranking, sort, output, n })
 }
 
 /// The named arguments of an accumulator.

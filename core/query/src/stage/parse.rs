@@ -48,11 +48,12 @@ pub(super) fn stages(value: RawValue<'_>, context: &CompileContext, place: Place
 }
 
 /// A `$sort` by one field.
-pub(super) fn sort_by(name: &str, direction: i32) -> Result<Stage> {
+pub(super) fn sort_by(name: &str, direction: i32, context: &CompileContext) -> Result<Stage> {
     let mut spec = DocBuilder::new();
     spec.i32(name, direction);
     let spec = spec.finish();
     let spec = SortSpec::compile(RawDoc::framed(&spec).unwrap_or(RawDoc::EMPTY))?;
+    let spec = spec.with_collation(context.collation());
     Ok(Stage::Sort { spec, limit: None })
 }
 

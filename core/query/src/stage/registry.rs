@@ -120,11 +120,11 @@ fn match_stage(_: &'static str, spec: RawValue<'_>, context: &CompileContext) ->
     one(Stage::Match(Filter::compile(query, context)?))
 }
 
-fn sort_stage(_: &'static str, spec: RawValue<'_>, _: &CompileContext) -> Result<Vec<Stage>> {
+fn sort_stage(_: &'static str, spec: RawValue<'_>, context: &CompileContext) -> Result<Vec<Stage>> {
     let keys = spec
         .as_doc()
         .ok_or_else(|| Error::location(15973, "the $sort key specification must be an object"))?;
-    one(Stage::Sort { spec: SortSpec::compile(keys)?, limit: None })
+    one(Stage::Sort { spec: SortSpec::compile(keys)?.with_collation(context.collation()), limit: None })
 }
 
 /// A whole number that is not negative.
@@ -233,6 +233,7 @@ fn sort_by_count_stage(_: &'static str, spec: RawValue<'_>, context: &CompileCon
         }
     }
     let key = GroupKey::Expr(Expr::compile(spec, context)?);
-    let group = Group { key, fields: default_output(context)? };
-    Ok(vec![Stage::Group(Arc::new(group)), sort_by("count", -1)?])
+    let collation = context.collation().cloned();
+    let group = Group { key, fields: default_output(context)?, collation };
+    Ok(vec![Stage::Group(Arc::new(group)), sort_by("count", -1, context)?])
 }

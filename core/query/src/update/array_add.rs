@@ -2,25 +2,31 @@
 
 use super::operators::{Effect, Modifier, OperandContext, Site, array_or};
 use crate::write::{begin, frame, push_element};
-use multifora_model::compare::equal;
+use multifora_model::compare::equal_with;
 use multifora_model::key::ValueKey;
-use multifora_model::{Element, ElementType, Error, OwnedValue, RawDoc, RawValue, Result, text};
+use multifora_model::{Collation, Element, ElementType, Error, OwnedValue, RawDoc, RawValue, Result, text};
 use std::collections::HashSet;
+use std::sync::Arc;
 
 /// From this many comparisons on, values are looked up by their keys.
 const COMPARISONS_WITHOUT_INDEX: usize = 256;
 
-/// The values, each once.
+/// The operator with its operand.
 #[derive(Debug)]
-struct AddToSet(Vec<OwnedValue>);
+struct AddToSet {
+    /// The values, each once.
+    values: Vec<OwnedValue>,
+    collation: Option<Arc<Collation>>,
+}
 
-pub(super) fn parse(operand: &Element<'_>, _: &OperandContext<'_>) -> Result<Box<dyn Modifier>> {
+pub(super) fn parse(operand: &Element<'_>, context: &OperandContext<'_>) -> Result<Box<dyn Modifier>> {
+    let collation = context.context.collation().cloned();
     let each = operand
         .value
         .as_doc()
         .and_then(|doc| Some((doc, doc.iter().next().filter(|first| first.name() == "$each")?)));
     let Some((modifiers, each)) = each else {
-        return Ok(Box::new(AddToSet(vec![operand.value.into()])));
+        return Ok(Box::new(AddToSet { values: vec![operand.value.into()], collation }));
     };
     let Some(values) = each.value.as_array() else {
         return Err(Error::type_mismatch(format!(
@@ -35,22 +41,26 @@ pub(super) fn parse(operand: &Element<'_>, _: &OperandContext<'_>) -> Result<Box
         )));
     }
     let mut seen = HashSet::new();
-    let distinct = values.iter().map(|e| e.value).filter(|v| seen.insert(ValueKey::new(*v)));
-    Ok(Box::new(AddToSet(distinct.map(OwnedValue::from).collect())))
+    let collator = Collation::collator(collation.as_ref());
+    let is_new = |value: &RawValue<'_>| seen.insert(ValueKey::with_collator(*value, collator));
+    let distinct: Vec<RawValue<'_>> = values.iter().map(|e| e.value).filter(is_new).collect();
+    Ok(Box::new(AddToSet { values: distinct.into_iter().map(OwnedValue::from).collect(), collation }))
 }
 
 impl AddToSet {
     /// Which of the values the array lacks.
     fn lacking<'s>(&'s self, array: RawDoc<'_>, len: usize) -> Vec<RawValue<'s>> {
-        let values = self.0.iter().map(OwnedValue::as_ref);
-        if len.saturating_mul(self.0.len()) <= COMPARISONS_WITHOUT_INDEX {
-            return values.filter(|v| !array.iter().any(|e| equal(e.value, *v))).collect();
+        let collator = Collation::collator(self.collation.as_ref());
+        let values = self.values.iter().map(OwnedValue::as_ref);
+        if len.saturating_mul(self.values.len()) <= COMPARISONS_WITHOUT_INDEX {
+            return values.filter(|v| !array.iter().any(|e| equal_with(e.value, *v, collator))).collect();
         }
-        let mut keys: HashSet<ValueKey> = self.0.iter().map(|v| ValueKey::new(v.as_ref())).collect();
+        let key = |value: RawValue<'_>| ValueKey::with_collator(value, collator);
+        let mut keys: HashSet<ValueKey> = values.clone().map(key).collect();
         for element in array {
-            keys.remove(&ValueKey::new(element.value));
+            keys.remove(&key(element.value));
         }
-        values.filter(|v| keys.contains(&ValueKey::new(*v))).collect()
+        values.filter(|v| keys.contains(&key(*v))).collect()
     }
 }
 
@@ -79,7 +89,7 @@ impl Modifier for AddToSet {
 
     fn missing(&self, _: &Site<'_>, out: &mut Vec<u8>) -> Result<Option<ElementType>> {
         let start = begin(out);
-        for (at, value) in self.0.iter().enumerate() {
+        for (at, value) in self.values.iter().enumerate() {
             push_element(out, at, value.as_ref());
         }
         frame(out, start);

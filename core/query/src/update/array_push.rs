@@ -2,10 +2,12 @@
 
 use super::operators::{Effect, Modifier, OperandContext, Site, array_or};
 use crate::write::{begin, frame, push_element};
+use multifora_model::compare::{Collator, compare_with};
 use multifora_model::key::{self, KeyDirection};
 use multifora_model::number::Number;
 use multifora_model::path::FieldPath;
-use multifora_model::{Element, ElementType, Error, OwnedValue, RawDoc, RawValue, Result, compare};
+use multifora_model::{Collation, Element, ElementType, Error, OwnedValue, RawDoc, RawValue, Result};
+use std::sync::Arc;
 
 #[derive(Debug)]
 struct Push {
@@ -15,6 +17,8 @@ struct Push {
     /// How many elements stay: the first ones, or with a negative number the last ones.
     slice: Option<i64>,
     sort: Option<ElementOrder>,
+    /// By which strings are sorted.
+    collation: Option<Arc<Collation>>,
 }
 
 /// What `$sort` says.
@@ -24,13 +28,14 @@ enum ElementOrder {
     ByFields(Vec<(FieldPath, KeyDirection)>),
 }
 
-pub(super) fn parse(operand: &Element<'_>, _: &OperandContext<'_>) -> Result<Box<dyn Modifier>> {
+pub(super) fn parse(operand: &Element<'_>, context: &OperandContext<'_>) -> Result<Box<dyn Modifier>> {
+    let collation = context.context.collation().cloned();
     let modifiers = operand.value.as_doc().filter(|doc| doc.get("$each").is_some());
     let Some(modifiers) = modifiers else {
         let values = vec![operand.value.into()];
-        return Ok(Box::new(Push { values, position: None, slice: None, sort: None }));
+        return Ok(Box::new(Push { values, position: None, slice: None, sort: None, collation }));
     };
-    let mut push = Push { values: Vec::new(), position: None, slice: None, sort: None };
+    let mut push = Push { values: Vec::new(), position: None, slice: None, sort: None, collation };
     let mut seen: Vec<&str> = Vec::new();
     for modifier in modifiers {
         if seen.contains(&modifier.name()) {
@@ -100,19 +105,19 @@ impl ElementOrder {
     }
 
     /// Sorts, equal elements staying in order.
-    fn sort(&self, elements: &mut [RawValue<'_>]) {
+    fn sort(&self, elements: &mut [RawValue<'_>], collator: Option<&dyn Collator>) {
         match self {
             ElementOrder::Whole(KeyDirection::Ascending) => {
-                elements.sort_by(|a, b| compare(*a, *b));
+                elements.sort_by(|a, b| compare_with(*a, *b, collator));
             }
             ElementOrder::Whole(KeyDirection::Descending) => {
-                elements.sort_by(|a, b| compare(*b, *a));
+                elements.sort_by(|a, b| compare_with(*b, *a, collator));
             }
             ElementOrder::ByFields(fields) => elements.sort_by_cached_key(|element| {
                 let mut key = Vec::new();
                 for (path, direction) in fields {
                     let value = field_of(*element, path).unwrap_or(RawValue::NULL);
-                    key::encode(value, *direction, &mut key);
+                    key::encode_with(value, *direction, collator, &mut key);
                 }
                 key
             }),
@@ -154,7 +159,7 @@ impl Push {
         elements.splice(at..at, self.values.iter().map(OwnedValue::as_ref));
         let mut modified = !self.values.is_empty();
         if let Some(order) = &self.sort {
-            order.sort(&mut elements);
+            order.sort(&mut elements, Collation::collator(self.collation.as_ref()));
             modified = true;
         }
         if let Some(slice) = self.slice {

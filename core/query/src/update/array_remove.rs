@@ -4,13 +4,15 @@ use super::operators::{Effect, Modifier, OperandContext, Site, array_or};
 use crate::filter::{Filter, field_operators};
 use crate::resources::NoResources;
 use crate::write::{begin, frame, push_element, put};
-use multifora_model::compare::equal;
+use multifora_model::compare::equal_with;
 use multifora_model::key::ValueKey;
 use multifora_model::number::Number;
 use multifora_model::{
-    DocumentView, Element, ElementType, Error, ErrorCode, OwnedValue, RawDoc, RawValue, Result, text,
+    Collation, DocumentView, Element, ElementType, Error, ErrorCode, OwnedValue, RawDoc, RawValue, Result,
+    text,
 };
 use std::collections::HashSet;
+use std::sync::Arc;
 
 /// Which elements go.
 #[derive(Debug)]
@@ -28,7 +30,10 @@ enum Condition {
 
 /// `$pull` and `$pullAll`.
 #[derive(Debug)]
-struct Cull(Condition);
+struct Cull {
+    condition: Condition,
+    collation: Option<Arc<Collation>>,
+}
 
 pub(super) fn parse_pull(operand: &Element<'_>, context: &OperandContext<'_>) -> Result<Box<dyn Modifier>> {
     let value = operand.value;
@@ -43,7 +48,7 @@ pub(super) fn parse_pull(operand: &Element<'_>, context: &OperandContext<'_>) ->
         }
         None => Condition::Equal(value.into()),
     };
-    Ok(Box::new(Cull(condition)))
+    Ok(Box::new(Cull { condition, collation: context.context.collation().cloned() }))
 }
 
 fn begins_with_field_operator(doc: RawDoc<'_>) -> bool {
@@ -59,22 +64,28 @@ fn wrap(value: RawValue<'_>, wrapper: &mut Vec<u8>) {
     frame(wrapper, start);
 }
 
-pub(super) fn parse_pull_all(operand: &Element<'_>, _: &OperandContext<'_>) -> Result<Box<dyn Modifier>> {
+pub(super) fn parse_pull_all(
+    operand: &Element<'_>,
+    context: &OperandContext<'_>,
+) -> Result<Box<dyn Modifier>> {
     let Some(values) = operand.value.as_array() else {
         return Err(Error::bad_value(format!(
             "$pullAll requires an array argument but was given a {}",
             operand.value.ty.name()
         )));
     };
-    let keys = values.iter().map(|e| ValueKey::new(e.value)).collect();
-    Ok(Box::new(Cull(Condition::OneOf(keys))))
+    let collation = context.context.collation();
+    let collator = Collation::collator(collation);
+    let keys = values.iter().map(|e| ValueKey::with_collator(e.value, collator)).collect();
+    Ok(Box::new(Cull { condition: Condition::OneOf(keys), collation: collation.cloned() }))
 }
 
-impl Condition {
+impl Cull {
     fn takes(&self, value: RawValue<'_>, wrapper: &mut Vec<u8>) -> Result<bool> {
-        match self {
-            Condition::Equal(wanted) => Ok(equal(wanted.as_ref(), value)),
-            Condition::OneOf(wanted) => Ok(wanted.contains(&ValueKey::new(value))),
+        let collator = Collation::collator(self.collation.as_ref());
+        match &self.condition {
+            Condition::Equal(wanted) => Ok(equal_with(wanted.as_ref(), value, collator)),
+            Condition::OneOf(wanted) => Ok(wanted.contains(&ValueKey::with_collator(value, collator))),
             Condition::Document(filter) => match value.as_doc() {
                 Some(doc) => filter.matches(&DocumentView::whole(doc), &NoResources),
                 None => Ok(false),
@@ -95,7 +106,7 @@ impl Modifier for Cull {
         let mut taken = 0;
         let start = begin(out);
         for (at, element) in array.iter().enumerate() {
-            match self.0.takes(element.value, &mut wrapper)? {
+            match self.takes(element.value, &mut wrapper)? {
                 true => taken += 1,
                 false => push_element(out, at - taken, element.value),
             }

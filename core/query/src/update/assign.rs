@@ -2,8 +2,10 @@
 
 use super::operators::{Effect, Modifier, OperandContext, Site};
 use super::replacement::current_timestamp;
-use multifora_model::{Element, ElementType, Error, OwnedValue, RawValue, Result, compare};
+use multifora_model::compare::compare_with;
+use multifora_model::{Collation, Element, ElementType, Error, OwnedValue, RawValue, Result};
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 #[derive(Debug)]
 struct Set(OwnedValue);
@@ -67,19 +69,28 @@ struct Extreme {
     operand: OwnedValue,
     /// How the operand must compare with the current value to take its place.
     wins: Ordering,
+    collation: Option<Arc<Collation>>,
 }
 
-pub(super) fn parse_min(operand: &Element<'_>, _: &OperandContext<'_>) -> Result<Box<dyn Modifier>> {
-    Ok(Box::new(Extreme { operand: operand.value.into(), wins: Ordering::Less }))
+impl Extreme {
+    fn parse(operand: &Element<'_>, wins: Ordering, context: &OperandContext<'_>) -> Box<dyn Modifier> {
+        let collation = context.context.collation().cloned();
+        Box::new(Extreme { operand: operand.value.into(), wins, collation })
+    }
 }
 
-pub(super) fn parse_max(operand: &Element<'_>, _: &OperandContext<'_>) -> Result<Box<dyn Modifier>> {
-    Ok(Box::new(Extreme { operand: operand.value.into(), wins: Ordering::Greater }))
+pub(super) fn parse_min(operand: &Element<'_>, context: &OperandContext<'_>) -> Result<Box<dyn Modifier>> {
+    Ok(Extreme::parse(operand, Ordering::Less, context))
+}
+
+pub(super) fn parse_max(operand: &Element<'_>, context: &OperandContext<'_>) -> Result<Box<dyn Modifier>> {
+    Ok(Extreme::parse(operand, Ordering::Greater, context))
 }
 
 impl Modifier for Extreme {
     fn existing(&self, _: &Site<'_>, current: RawValue<'_>, out: &mut Vec<u8>) -> Result<Effect> {
-        match compare(self.operand.as_ref(), current) == self.wins {
+        let collator = Collation::collator(self.collation.as_ref());
+        match compare_with(self.operand.as_ref(), current, collator) == self.wins {
             true => Ok(Effect::Write(write(self.operand.as_ref(), out))),
             false => Ok(Effect::Keep),
         }

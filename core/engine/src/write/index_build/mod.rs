@@ -111,7 +111,12 @@ fn start(writer: &mut Writer<'_>, ns: &Namespace, specs: &[ParsedSpec]) -> Resul
         let mut write = opener.open_or_create(txn, ns)?;
         remove_building(&mut write, |uuid, building| !database.builds().is_live(uuid, &building.index.name))?;
         let before = write.collection.indexes.len();
-        let Some(wanted) = missing(&write.collection, specs)? else { return Ok(Attempt::Leave(Start::Wait)) };
+        let default = write.collection.collation.clone();
+        let specs: Vec<ParsedSpec> =
+            specs.iter().map(|spec| spec.in_collection(default.as_ref())).collect::<Result<_>>()?;
+        let Some(wanted) = missing(&write.collection, &specs)? else {
+            return Ok(Attempt::Leave(Start::Wait));
+        };
         let report = BuildReport { before, after: before + wanted.len(), created_collection };
         if wanted.is_empty() {
             let start = Start::Done(report);

@@ -124,7 +124,7 @@ fn bound(
     }
     let op = if is_exclusive { exclusive_op } else { inclusive_op };
     let made = Made::one(OnValue {
-        demand: Comparison { op, value: OwnedValue::from(operand.value) },
+        demand: Comparison::new(op, OwnedValue::from(operand.value), None),
         applies: ElementType::is_number,
         met: |comparison, value| Ok(comparison.matches(Some(value))),
         reason: "comparison failed",
