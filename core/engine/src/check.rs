@@ -62,8 +62,25 @@ impl CheckReport {
     }
 }
 
+/// How often a check begins anew because a writer in another process had to give up what it was reading.
+const TRIES: usize = 5;
+
 /// Checks the whole file, as it is at this moment.
 pub(crate) fn check(database: &Database, interrupt: &Interrupt) -> Result<CheckReport> {
+    let too_old = |checked: &Result<CheckReport>| {
+        checked.as_ref().is_err_and(|error| error.code() == ErrorCode::SnapshotTooOld)
+    };
+    let mut checked = check_once(database, interrupt);
+    for _ in 1..TRIES {
+        if !too_old(&checked) {
+            break;
+        }
+        checked = check_once(database, interrupt);
+    }
+    checked
+}
+
+fn check_once(database: &Database, interrupt: &Interrupt) -> Result<CheckReport> {
     let verified = database.store().verify().mapped()?;
     let mut report = CheckReport {
         tables: verified.tables,

@@ -70,8 +70,9 @@ impl Drop for ExclusiveTicket {
 }
 
 impl Store {
-    /// A transaction during which nobody else commits: what it read of whole tables is the newest when it commits. Served in order of arrival. Keep it short, and do not commit another transaction from
-    /// the same thread meanwhile: that would wait for itself.
+    /// A transaction during which nobody else commits: what it read of whole tables is the newest when it commits. Served
+    /// in order of arrival. Keep it short, and do not commit another transaction from the same thread meanwhile: that
+    /// would wait for itself.
     pub fn begin_exclusive(&self) -> Result<Transaction> {
         let shared = self.shared();
         shared.check_writable()?;

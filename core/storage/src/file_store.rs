@@ -82,13 +82,12 @@ pub(crate) fn open(disk: Arc<dyn Disk>, options: &Options) -> Result<Opened> {
     if !planted(Fault::EntryNotSynced) {
         disk.sync_parent().map_err(|error| Error::io("sync the folder of", disk.place(), &error))?;
     }
-    let len_bytes = len_of(&*disk)?;
     let pager = Pager::new(Arc::clone(&disk), options.cache_bytes);
     let pages = Pages::new(1, Some(Arc::clone(&pager)));
     recount::mend_twins(&pager, &superblock)?;
     let (mut state, tables_tree) = load(&*disk, &superblock, &pages)?;
     let mut pending = Pending::default();
-    let mut replayed = log::replay(&*disk, len_bytes, &superblock, &mut state, &mut pending)?;
+    let mut replayed = log::replay(&*disk, &superblock, &mut state, &mut pending)?;
     pending.outside = std::mem::take(&mut replayed.outside);
     if let Some(damage) = replayed.damage {
         return Err(damage);

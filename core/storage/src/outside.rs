@@ -9,7 +9,7 @@ use crate::block_writer::BlockWriter;
 use crate::bytes::{Reader, put_u64, put_varint};
 use crate::disk::Disk;
 use crate::error::{Error, Result};
-use crate::file_store::FileStore;
+use crate::file_store::{FileStore, len_of};
 use crate::space::Extent;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -76,13 +76,13 @@ pub(crate) struct Found {
 }
 
 /// Reads the changes of a commit that the log only names; `None` when it holds them itself.
-pub(crate) fn read(disk: &dyn Disk, file_len: u64, logged: &[u8]) -> Result<Option<Found>> {
+pub(crate) fn read(disk: &dyn Disk, logged: &[u8]) -> Result<Option<Found>> {
     if logged.first() != Some(&OUTSIDE) {
         return Ok(None);
     }
     let damaged = || Error::corrupt(disk.place(), "a commit names its changes in a way that cannot be read");
     let (pointer, first_rows) = decode(logged).ok_or_else(damaged)?;
-    let (kind, raw) = block::read(disk, file_len, &pointer, OUTSIDE_LOG)?;
+    let (kind, raw) = block::read(disk, len_of(disk)?, &pointer, OUTSIDE_LOG)?;
     let changes = if kind == BlockKind::Changes { fill(&raw, first_rows) } else { None };
     let changes = changes.ok_or_else(damaged)?;
     Ok(Some(Found { changes, extent: pointer.extent() }))

@@ -4,7 +4,7 @@ use crate::space::Extent;
 use crate::tree::Tree;
 
 /// Collected under the lock of the commit section, so that a cut takes just what its state holds.
-#[derive(Clone, Default)]
+#[derive(Default)]
 pub(crate) struct Pending {
     /// Parts of the file that commits brought with them.
     pub(crate) provisional: Vec<Extent>,

@@ -6,7 +6,7 @@
 
 use crate::disk::Disk;
 use crate::error::{Error, Result};
-use crate::file_store::INITIAL_BYTES;
+use crate::file_store::{INITIAL_BYTES, len_of};
 use crate::owner;
 use crate::superblock::{self, Found, Superblock};
 use std::sync::Arc;
@@ -48,8 +48,7 @@ impl Drop for Pin {
 
 /// The superblocks as they are now.
 pub(crate) fn find(disk: &dyn Disk) -> Result<Found> {
-    let len = disk.len().map_err(|error| Error::io("read the length of", disk.place(), &error))?;
-    superblock::find(disk, len, INITIAL_BYTES, false)
+    superblock::find(disk, len_of(disk)?, INITIAL_BYTES, false)
 }
 
 /// What stands at the beginning of a file, its checkpoint pinned.

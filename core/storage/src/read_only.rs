@@ -8,7 +8,7 @@
 use crate::checkpoint::load;
 use crate::disk::Disk;
 use crate::error::{Error, Result};
-use crate::file_store::{len_of, space_of};
+use crate::file_store::space_of;
 use crate::log::{self, Tail};
 use crate::options::Options;
 use crate::pages::{Pager, Pages};
@@ -32,7 +32,7 @@ pub(crate) struct ReadOnlyFile {
 }
 
 /// What was found when the file was looked at last.
-#[derive(Clone, Default)]
+#[derive(Default)]
 struct View {
     /// None: nothing was ever written.
     base: Option<Base>,
@@ -44,7 +44,6 @@ struct View {
     tail: Option<Tail>,
 }
 
-#[derive(Clone)]
 struct Base {
     superblock: Superblock,
     pin: Option<Arc<Pin>>,
@@ -90,39 +89,41 @@ impl ReadOnlyFile {
         let Ok(Found::Database { superblock, .. }) = pin::find(&*self.disk) else { return };
         // What could not be read may be readable by now; what is damaged stays so.
         let has_failed = view.damage.as_ref().is_some_and(|error| matches!(error, Error::Io { .. }));
-        let newer = match &view.base {
-            Some(base) if base.superblock.number == superblock.number && !has_failed => {
-                self.read_on(&view, &now())
+        let is_same = view.base.as_ref().is_some_and(|base| base.superblock.number == superblock.number);
+        if is_same && !has_failed {
+            if let Some(state) = self.read_on(&mut view, &now()) {
+                publish(state);
             }
-            base => {
-                read_pinned(&self.disk, &self.pager, base.as_ref().and_then(|base| base.pin.as_ref())).ok()
-            }
-        };
+            return;
+        }
+        let held = view.base.as_ref().and_then(|base| base.pin.as_ref());
         // A writer that was killed may have left less than it had shown: never go back.
-        if let Some((seen, state)) = newer.filter(|(_, state)| state.sequence >= now().sequence) {
+        if let Ok((seen, state)) = read_pinned(&self.disk, &self.pager, held)
+            && state.sequence >= now().sequence
+        {
             *view = seen;
             publish(state);
         }
     }
 
     /// Applies what the log has got since.
-    fn read_on(&self, view: &View, now: &State) -> Option<(View, State)> {
+    fn read_on(&self, view: &mut View, now: &State) -> Option<State> {
         let (base, tail) = (view.base.as_ref()?, view.tail.as_ref()?);
         if view.damage.is_some() || !tail.has_more(&*self.disk) {
             return None;
         }
-        let (mut seen, mut state) = (view.clone(), now.clone());
-        let len = len_of(&*self.disk).ok()?;
-        let (disk, from) = (&*self.disk, tail.clone());
-        let resumed = log::resume(disk, len, &base.superblock, from, &mut state, &mut seen.pending).ok()?;
+        let (mut state, mut pending) = (now.clone(), Pending::default());
+        let from = tail.clone();
+        let resumed = log::resume(&*self.disk, &base.superblock, from, &mut state, &mut pending).ok()?;
         if resumed.damage.is_some() {
             return None;
         }
-        seen.pending.outside.extend(resumed.outside);
+        pending.outside.extend(resumed.outside);
+        view.pending.append(pending);
         // The first is the one that the earlier replay ended in.
-        seen.regions.extend(resumed.regions.into_iter().skip(1));
-        seen.tail = resumed.tail;
-        Some((seen, state))
+        view.regions.extend(resumed.regions.into_iter().skip(1));
+        view.tail = resumed.tail;
+        Some(state)
     }
 
     pub(crate) fn is_locked(&self) -> bool {
@@ -135,14 +136,19 @@ impl ReadOnlyFile {
     }
 
     pub(crate) fn figures(&self) -> FileFigures {
-        let view = self.view.lock().clone();
+        let view = self.view.lock();
         let log_bytes = view.regions.iter().map(|region| region.len_bytes).sum();
-        let Some(Base { superblock, .. }) = view.base else { return FileFigures::default() };
+        let Some(Base { superblock, .. }) = &view.base else { return FileFigures::default() };
         let len_bytes = self.disk.len().unwrap_or(0);
         // Figures only: a damaged list of free extents does not keep anybody from reading.
-        let space = space_of(&*self.disk, &self.pager, &superblock, &view.regions, &view.pending);
+        let space = space_of(&*self.disk, &self.pager, superblock, &view.regions, &view.pending);
         let free_bytes = space.map_or(0, |space| space.free_bytes() + len_bytes.saturating_sub(space.end()));
-        FileFigures { superblock: Some(superblock), damage: view.damage, log_bytes, free_bytes }
+        FileFigures {
+            superblock: Some(superblock.clone()),
+            damage: view.damage.clone(),
+            log_bytes,
+            free_bytes,
+        }
     }
 }
 
@@ -178,8 +184,7 @@ fn read(
     let pages = Pages::pinned(Arc::clone(pager), base.pin.clone());
     let (mut state, _) = load(&**disk, &base.superblock, &pages)?;
     let mut pending = Pending::default();
-    let len_bytes = len_of(&**disk)?;
-    let replayed = log::replay(&**disk, len_bytes, &base.superblock, &mut state, &mut pending)?;
+    let replayed = log::replay(&**disk, &base.superblock, &mut state, &mut pending)?;
     pending.outside = replayed.outside;
     let damage = damage.or(replayed.damage);
     let view = View { base: Some(base), regions: replayed.regions, pending, damage, tail: replayed.tail };

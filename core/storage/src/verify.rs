@@ -1,7 +1,7 @@
 //! Looking at a store: figures, and whether everything is as it should be.
 
 use crate::error::{Error, Result};
-use crate::file_store::FileStore;
+use crate::file_store::{FileStore, len_of};
 use crate::inspect::{self, Lost, Values, Visit};
 use crate::pages::Pager;
 use crate::problem::Problem;
@@ -137,11 +137,8 @@ impl Store {
             let figures = file.figures();
             report.problems.extend(figures.damage.map(Problem::of_file));
             if let Some(superblock) = figures.superblock {
-                let len = file.disk.len();
-                let len_bytes =
-                    len.map_err(|error| Error::io("read the length of", file.disk.place(), &error))?;
                 report.free_bytes = figures.free_bytes;
-                report.used_bytes = len_bytes.saturating_sub(figures.free_bytes);
+                report.used_bytes = len_of(&*file.disk)?.saturating_sub(figures.free_bytes);
                 walk_checkpoint(&file.pager, &superblock, &mut report)?;
             }
             verify_state(&state, &mut report);

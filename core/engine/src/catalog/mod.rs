@@ -17,6 +17,7 @@ pub use record::index_info;
 pub use validator::Validator;
 
 use crate::storage_error::MapStorage;
+use multifora_model::collation::SORT_KEY_VERSION;
 use multifora_model::path::FieldPath;
 use multifora_model::{Collation, Error, ErrorCode, RawDoc, RawValue, Result};
 use multifora_query::filter::Filter;
@@ -89,9 +90,8 @@ pub struct IndexInfo {
     pub partial_filter: Option<Arc<Filter>>,
     /// By which strings are ordered; their bytes without one.
     pub collation: Option<Arc<Collation>>,
-    /// Its keys were made by another version of the collation's rules than this build has: it is neither read nor
-    /// written, only dropped.
-    pub is_outdated: bool,
+    /// The version of the collation's rules that its keys were made by; none without a collation.
+    pub sort_keys: Option<String>,
     /// For each field: some document has an array along this path.
     pub multikey: Vec<bool>,
     /// Encoded keys → rows.
@@ -142,7 +142,13 @@ impl IndexInfo {
 
     /// A query may read it.
     pub fn is_usable(&self) -> bool {
-        !self.hidden && !self.is_outdated
+        !self.hidden && !self.is_outdated()
+    }
+
+    /// Its keys were made by another version of the collation's rules than this build has: it is neither read nor
+    /// written, only dropped.
+    pub fn is_outdated(&self) -> bool {
+        self.sort_keys.as_deref().is_some_and(|version| version != SORT_KEY_VERSION)
     }
 
     /// Some document has an array along one of the paths.

@@ -28,8 +28,8 @@ pub fn encode(info: &CollectionInfo) -> Vec<u8> {
             out.push(multifora_model::OwnedValue::from(*flag).as_ref());
         }
         out.end();
-        if index.collation.is_some() {
-            out.str("sortKeys", SORT_KEY_VERSION);
+        if let Some(version) = &index.sort_keys {
+            out.str("sortKeys", version);
         }
         if let Some(building) = building {
             out.start_doc("building").i64("changes", table_number(building.changes));
@@ -100,8 +100,11 @@ fn decode_index(parts: RawDoc<'_>) -> Result<IndexInfo> {
     if multikey.len() == index.fields.len() {
         index.multikey = multikey;
     }
-    let sort_keys = parts.get("sortKeys").and_then(|v| v.as_str());
-    index.is_outdated = index.collation.is_some() && sort_keys != Some(SORT_KEY_VERSION);
+    // What the record says, not what this build makes: writing the record again must not make keys newer than they are.
+    if index.collation.is_some() {
+        let version = parts.get("sortKeys").and_then(|v| v.as_str()).unwrap_or_default();
+        index.sort_keys = Some(version.to_owned());
+    }
     Ok(index)
 }
 
@@ -134,8 +137,8 @@ pub fn index_info(spec: ParsedSpec, table: TableId) -> Result<IndexInfo> {
         hidden: spec.hidden,
         expire_after_secs: spec.expire_after_secs,
         partial_filter,
+        sort_keys: spec.collation.is_some().then(|| SORT_KEY_VERSION.to_owned()),
         collation: spec.collation,
-        is_outdated: false,
         table,
     })
 }
@@ -175,13 +178,15 @@ mod tests {
         let encoded = encode(&collection());
         let decoded = decode(collection().ns, &encoded).unwrap();
         assert_eq!(decoded.collation, collection().collation);
-        assert!(!decoded.indexes[0].is_outdated);
+        assert!(!decoded.indexes[0].is_outdated());
         let at =
             encoded.windows(SORT_KEY_VERSION.len()).position(|w| w == SORT_KEY_VERSION.as_bytes()).unwrap();
         let mut older = encoded.clone();
         older[at] = b'x';
         let decoded = decode(collection().ns, &older).unwrap();
-        assert!(decoded.indexes[0].is_outdated);
+        assert!(decoded.indexes[0].is_outdated());
+        // Writing the record again, for whatever reason, does not make the keys newer than they are.
+        assert_eq!(encode(&decoded), older);
         let error = keys_of(&decoded.indexes[0], &DocumentView::whole(RawDoc::EMPTY)).unwrap_err();
         assert_eq!(error.code(), ErrorCode::IncompatibleCollationVersion);
     }

@@ -165,7 +165,11 @@ fn changed(index: &IndexInfo, expiry: Option<RawValue<'_>>, hidden: Option<bool>
     }
     let spec = spec.finish();
     let parsed = ParsedSpec::parse(RawDoc::framed(&spec).unwrap_or(RawDoc::EMPTY))?;
-    Ok(IndexInfo { multikey: index.multikey.clone(), ..index_info(parsed, index.table)? })
+    Ok(IndexInfo {
+        multikey: index.multikey.clone(),
+        sort_keys: index.sort_keys.clone(),
+        ..index_info(parsed, index.table)?
+    })
 }
 
 fn find_index(collection: &CollectionInfo, args: &Args<'_>) -> Result<usize> {

@@ -76,7 +76,7 @@ impl KeySet {
 /// `CannotIndexParallelArrays`; code 16746 for a position that is also a name; those of the partial filter;
 /// `IncompatibleCollationVersion` for an index whose keys this build cannot make.
 pub fn keys_of(index: &IndexInfo, view: &DocumentView<'_>) -> Result<KeySet> {
-    if index.is_outdated {
+    if index.is_outdated() {
         return Err(outdated(index));
     }
     let mut keys = KeySet::default();

@@ -112,7 +112,7 @@ fn bounded_by_client(spec: &QuerySpec, hinted: Option<Arc<IndexInfo>>) -> Result
 
 /// `{_id: value}`, alone or among others: at most one row.
 fn id_lookup(collection: &CollectionInfo, conjuncts: &Conjuncts<'_>) -> Option<IdLookup> {
-    let index = collection.indexes.first().filter(|index| index.name == "_id_" && !index.is_outdated)?;
+    let index = collection.indexes.first().filter(|index| index.name == "_id_" && !index.is_outdated())?;
     let equality = conjuncts.tests.iter().find(|c| c.is_equality() && c.path.as_str() == "_id")?;
     let Test::Compare(comparison) = equality.test else { return None };
     let value = comparison.value.as_ref();

@@ -2,8 +2,8 @@
 //!
 //! Writes are optimistic: an attempt reads one snapshot, and its writes or its commit say Conflict when somebody
 //! else is changing or has changed what it wrote or guarded. The loop then waits for its turn at the keys that were lost
-//! and runs the attempt again on a fresh snapshot. Every attempt guards the catalogue record of its collection: a write and a drop
-//! or an index build never miss each other.
+//! and runs the attempt again on a fresh snapshot. Every attempt guards the catalogue record of its collection: a write
+//! and a drop or an index build never miss each other.
 
 use crate::catalog::{self, CollectionInfo, Namespace};
 use crate::context::CommandContext;

@@ -11,6 +11,7 @@ use crate::changes;
 use crate::disk::Disk;
 use crate::error::{Error, Result};
 use crate::fault::{Fault, planted};
+use crate::file_store::len_of;
 use crate::frame::{FoundHeader, FrameKind, HEADER_BYTES, decode_header, frame_bytes};
 use crate::outside;
 use crate::pending::Pending;
@@ -76,20 +77,19 @@ impl Tail {
 /// Applies the log of `superblock` to `state`, which is the checkpoint's.
 pub(crate) fn replay(
     disk: &dyn Disk,
-    file_len: u64,
     superblock: &Superblock,
     state: &mut State,
     pending: &mut Pending,
 ) -> Result<Replayed> {
     let before = state.clone();
     let into = &mut Replaying { state, pending, last: u64::MAX, scratch: Vec::new() };
-    let mut replayed = replay_into(disk, file_len, superblock, into)?;
+    let mut replayed = replay_into(disk, superblock, into)?;
     if replayed.damage.is_some() {
         // Of the commit that could not be applied a part was: again, without it.
         let last = state.sequence;
         (*state, *pending) = (before, Pending::default());
         let into = &mut Replaying { state, pending, last, scratch: Vec::new() };
-        replayed.commits = replay_into(disk, file_len, superblock, into)?.commits;
+        replayed.commits = replay_into(disk, superblock, into)?.commits;
     }
     Ok(replayed)
 }
@@ -97,25 +97,23 @@ pub(crate) fn replay(
 /// As [`replay`], into whatever takes commits.
 pub(crate) fn replay_into(
     disk: &dyn Disk,
-    file_len: u64,
     superblock: &Superblock,
     into: &mut dyn Apply,
 ) -> Result<Replayed> {
     let from = superblock.regions.iter().map(|region| Tail::start_of(*region)).collect();
-    Replay::new(disk, file_len, superblock, into).follow(from)
+    Replay::new(disk, superblock, into).follow(from)
 }
 
 /// Goes on where an earlier replay ended. When something is damaged, `state` is of no use.
 pub(crate) fn resume(
     disk: &dyn Disk,
-    file_len: u64,
     superblock: &Superblock,
     tail: Tail,
     state: &mut State,
     pending: &mut Pending,
 ) -> Result<Replayed> {
     let into = &mut Replaying { state, pending, last: u64::MAX, scratch: Vec::new() };
-    Replay::new(disk, file_len, superblock, into).follow(vec![tail])
+    Replay::new(disk, superblock, into).follow(vec![tail])
 }
 
 enum RegionEnd {
@@ -129,7 +127,6 @@ enum RegionEnd {
 
 struct Replay<'r> {
     disk: &'r dyn Disk,
-    file_len: u64,
     superblock: &'r Superblock,
     /// The newest checkpoint that a superblock names.
     newest_checkpoint: u64,
@@ -140,15 +137,10 @@ struct Replay<'r> {
 }
 
 impl<'r> Replay<'r> {
-    fn new(
-        disk: &'r dyn Disk,
-        file_len: u64,
-        superblock: &'r Superblock,
-        into: &'r mut dyn Apply,
-    ) -> Replay<'r> {
+    fn new(disk: &'r dyn Disk, superblock: &'r Superblock, into: &'r mut dyn Apply) -> Replay<'r> {
         let newest_checkpoint = superblock.checkpoint;
         let (last_writes, outside) = (Vec::new(), Vec::new());
-        Replay { disk, file_len, superblock, newest_checkpoint, into, commits: 0, last_writes, outside }
+        Replay { disk, superblock, newest_checkpoint, into, commits: 0, last_writes, outside }
     }
 
     fn damaged(&self, at: u64, what: &str) -> Error {
@@ -190,7 +182,9 @@ impl<'r> Replay<'r> {
     /// Replays a region from `at` on, which is moved to where its frames end.
     fn region(&mut self, at: &mut Tail) -> Result<RegionEnd> {
         let region = at.region;
-        let end_of_file = region.start.checked_add(region.len_bytes).filter(|&end| end <= self.file_len);
+        // Asked for now: a writer at work lengthens the file before it says what is there.
+        let file_len = len_of(self.disk)?;
+        let end_of_file = region.start.checked_add(region.len_bytes).filter(|&end| end <= file_len);
         let is_whole = region.start.is_multiple_of(UNIT_BYTES) && region.len_bytes.is_multiple_of(UNIT_BYTES);
         let (Some(region_end), true) =
             (end_of_file, is_whole && region.start >= DATA_START_BYTES && region.len_bytes >= 4 * UNIT_BYTES)
@@ -315,7 +309,7 @@ impl<'r> Replay<'r> {
             if sequence != self.into.sequence() + 1 {
                 return Some(self.damaged(position, "commits are missing"));
             }
-            let found = match outside::read(self.disk, self.file_len, changes) {
+            let found = match outside::read(self.disk, changes) {
                 Ok(found) => found,
                 Err(error) => return Some(error),
             };

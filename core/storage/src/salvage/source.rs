@@ -130,7 +130,7 @@ impl Source {
 
     fn use_log(&mut self, superblock: &Superblock, sequence: u64, work: &mut Work<'_>) -> Result<()> {
         self.changes.sequence = sequence;
-        let replayed = log::replay_into(&*self.disk, self.file_len, superblock, &mut self.changes)?;
+        let replayed = log::replay_into(&*self.disk, superblock, &mut self.changes)?;
         work.report.problems.extend(replayed.damage.map(unknown_extent));
         for id in &self.changes.dropped {
             self.tables.remove(id);

@@ -16,7 +16,9 @@ mod meanwhile;
 mod model;
 mod mutations;
 mod old_readers;
+mod read_along;
 mod threads;
+mod watched;
 mod world;
 
 use std::cell::Cell;

@@ -5,30 +5,22 @@
 //! yields or sleeps at every call by a seeded plan, which moves the points at which threads meet, and every thread
 //! checks what it is promised.
 
+use crate::watched::WatchedDisk;
 use crate::world::options;
 use multifora_storage::sim::{Keep, Random, SimDisk, Tear};
 use multifora_storage::*;
-use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 const T: TableId = TableId::CATALOG;
 
-/// Yields, or sleeps a little, before and after calls.
-struct SlowDisk {
-    disk: Arc<SimDisk>,
-    random: Mutex<Random>,
-}
-
-impl SlowDisk {
-    fn new(seed: u64) -> SlowDisk {
-        SlowDisk { disk: SimDisk::new(seed), random: Mutex::new(Random::new(seed)) }
-    }
-
-    fn pause(&self) {
+/// A disk that yields, or sleeps a little, before and after calls.
+fn slow_disk(seed: u64) -> Arc<WatchedDisk> {
+    let random = Mutex::new(Random::new(seed));
+    WatchedDisk::new(SimDisk::new(seed), move |_| {
         let (choice, micros) = {
-            let mut random = self.random.lock().unwrap();
+            let mut random = random.lock().unwrap();
             (random.below(4), random.below(200))
         };
         match choice {
@@ -36,62 +28,7 @@ impl SlowDisk {
             1 | 2 => std::thread::yield_now(),
             _ => {}
         }
-    }
-
-    fn slowly<R>(&self, call: impl FnOnce(&SimDisk) -> R) -> R {
-        self.pause();
-        let result = call(&self.disk);
-        self.pause();
-        result
-    }
-}
-
-impl Disk for SlowDisk {
-    fn place(&self) -> &str {
-        self.disk.place()
-    }
-    fn len(&self) -> io::Result<u64> {
-        self.disk.len()
-    }
-    fn set_len(&self, len_bytes: u64) -> io::Result<()> {
-        self.slowly(|disk| disk.set_len(len_bytes))
-    }
-    fn reserve(&self, offset: u64, len_bytes: u64) -> io::Result<()> {
-        self.slowly(|disk| disk.reserve(offset, len_bytes))
-    }
-    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
-        self.slowly(|disk| disk.read_at(offset, buffer))
-    }
-    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        self.slowly(|disk| disk.write_at(offset, bytes))
-    }
-    fn write_durable_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        self.slowly(|disk| disk.write_durable_at(offset, bytes))
-    }
-    fn sync(&self) -> io::Result<()> {
-        self.slowly(|disk| disk.sync())
-    }
-    fn sync_parent(&self) -> io::Result<()> {
-        self.disk.sync_parent()
-    }
-    fn lock(&self, mode: LockMode) -> io::Result<bool> {
-        self.disk.lock(mode)
-    }
-    fn unlock(&self) -> io::Result<()> {
-        self.disk.unlock()
-    }
-    fn pin(&self, checkpoint: u64) -> io::Result<bool> {
-        self.disk.pin(checkpoint)
-    }
-    fn unpin(&self, checkpoint: u64) -> io::Result<()> {
-        self.disk.unpin(checkpoint)
-    }
-    fn is_pinned_before(&self, checkpoint: u64) -> io::Result<bool> {
-        self.disk.is_pinned_before(checkpoint)
-    }
-    fn entropy(&self) -> io::Result<u64> {
-        self.disk.entropy()
-    }
+    })
 }
 
 /// What thread `thread` writes in its round `round`: one record, of which everything follows from the round.
@@ -123,7 +60,7 @@ fn round_of(snapshot: &Snapshot, thread: u64, rounds: u64) -> Result<Option<u64>
 }
 
 fn many_threads(seed: u64, threads: u64, rounds: u64) {
-    let slow = Arc::new(SlowDisk::new(seed));
+    let slow = slow_disk(seed);
     let tuning = Tuning {
         direct_from_bytes: if seed.is_multiple_of(2) { 1000 } else { 512 << 10 },
         pinned_min_bytes: if seed.is_multiple_of(3) { 64 << 10 } else { 64 << 20 },

@@ -42,6 +42,13 @@ impl Habits {
     }
 }
 
+impl Habits {
+    /// Whether readers can keep more from being freed than they may.
+    pub fn has_limit(&self) -> bool {
+        self.tuning.pinned_min_bytes < NO_LIMIT_BYTES
+    }
+}
+
 /// The states of a store after each of its commits, and how far they were acknowledged.
 pub struct World {
     pub states: Vec<Arc<ModelState>>,
@@ -185,7 +192,7 @@ impl World {
 
     /// Whether readers can keep more from being freed than they may.
     pub fn has_limit(&self) -> bool {
-        self.habits.tuning.pinned_min_bytes < NO_LIMIT_BYTES
+        self.habits.has_limit()
     }
 
     /// Opens the file once more, as another process would that only reads.
